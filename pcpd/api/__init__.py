@@ -1,0 +1,1 @@
+"""The HTTP door: one function a route, each calls one act."""

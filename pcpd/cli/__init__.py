@@ -1,0 +1,1 @@
+"""The commands: arguments, printing, exit status."""

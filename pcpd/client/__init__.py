@@ -1,0 +1,1 @@
+"""The owner's clients: calls over its socket, starting an owner, and the stdio relay. Loads no framework."""

@@ -1,0 +1,60 @@
+"""The PcpError tree. Each class stands for one reaction of a caller; doors map classes, people read codes.
+
+PcpError
+├── Usage        the request itself is malformed                         exit 2
+├── Unavailable  somebody else owns the vault, or nothing answers        exit 3
+├── NotFound     there is no such page, version, token                   exit 4
+├── Denied       the principal may not                                   exit 5
+├── Conflict     what the act was based on has changed                   exit 6
+├── Invalid      the content cannot be taken as it is                    exit 1
+└── Broken       a store is damaged, or the system refused               exit 1
+
+This module imports nothing. `docs/troubleshooting.md` lists every code; a test holds the two together.
+"""
+
+from collections.abc import Mapping
+
+
+class PcpError(Exception):
+    """A failure that a person or an agent can act on.
+
+    `code` is stable and stands in `docs/troubleshooting.md`; `message` says what happened, to what and why;
+    `hint` is the next step, or empty; `details` are JSON values for programs (never secrets or page text).
+    """
+
+    def __init__(
+        self, code: str, message: str, *, hint: str = "", details: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.details: dict[str, object] = dict(details or {})
+
+
+class Usage(PcpError):
+    """The request itself is malformed."""
+
+
+class Unavailable(PcpError):
+    """Somebody else owns the vault, or nothing answers; trying again later may help."""
+
+
+class NotFound(PcpError):
+    """There is no such page, version, token or vault, as far as the asker may know."""
+
+
+class Denied(PcpError):
+    """The principal may not do that."""
+
+
+class Conflict(PcpError):
+    """What the act was based on has changed meanwhile; nothing was written."""
+
+
+class Invalid(PcpError):
+    """The content cannot be taken as it is; nothing was written."""
+
+
+class Broken(PcpError):
+    """A store is damaged, or the operating system refused; the run stops here."""

@@ -1,0 +1,1 @@
+"""Who may knock: Host, Origin, token and size, the same for every door."""

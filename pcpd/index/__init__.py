@@ -1,0 +1,1 @@
+"""The medium that can be rebuilt: pages, full text, links and the outbox, in one SQLite file."""

@@ -1,0 +1,1 @@
+"""The MCP door: one function a tool, each calls one act."""

@@ -1,0 +1,1 @@
+"""The acts: the only place where the media meet and access is asked for."""

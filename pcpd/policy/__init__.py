@@ -1,0 +1,1 @@
+"""The words of access: context, grants and decisions. Pure, like `pages`."""
