@@ -1,0 +1,78 @@
+"""Addresses of pages and files: PagePath, which cannot leave the vault, and what a file's name makes of it."""
+
+import unicodedata
+from typing import Literal, Self
+
+from pcpd.errors import Invalid
+
+Kind = Literal["page", "control", "attachment"]
+
+SEGMENT_BYTES = 255
+CONTROL_FILES = frozenset({"_topic.md"})
+VERSIONED_DOT_NAMES = frozenset({".pcp", ".gitignore", ".gitattributes", ".pcpignore"})
+
+
+class PagePath(str):
+    """The path of a page: its file's path without `.md`, `/`-separated, as it is written on disk.
+
+    Cannot be empty, absolute, or hold an empty, `.` or `..` segment or a NUL, so that joining it to a vault's
+    root stays inside. Raises `Invalid` (`path.invalid`). Source: pages.md §2, *Path*.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Checks and wraps `text`, which has no `.md` at its end unless the file's name is `x.md.md`."""
+        check_segments(text)
+        return super().__new__(cls, text)
+
+    @classmethod
+    def of_file(cls, file: str) -> Self:
+        """Gives the path of the page in `file`, a vault-relative name that ends in `.md`."""
+        return cls(file[: -len(".md")])
+
+    @property
+    def file(self) -> str:
+        """The vault-relative file name."""
+        return f"{self}.md"
+
+    @property
+    def name(self) -> str:
+        """The last segment."""
+        return self.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """The path of the folder, empty for the vault's root."""
+        return self.rpartition("/")[0]
+
+    @property
+    def key(self) -> str:
+        """The form for looking up: NFC, case folded."""
+        return lookup_key(self)
+
+
+def lookup_key(text: str) -> str:
+    """Gives the form under which names are compared: NFC, case folded (pages.md §2)."""
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def check_segments(text: str) -> None:
+    """Raises `Invalid` unless `text` is a relative path whose segments stay inside the vault."""
+    segments = text.split("/")
+    if "\0" in text or any(segment in {"", ".", ".."} for segment in segments):
+        raise Invalid(
+            "path.invalid",
+            f"{text!r} is not a path inside the vault",
+            hint="write it as `folder/name`, without a leading `/` and without `.` or `..`",
+        )
+
+
+def kind_of(file: str) -> Kind:
+    """Tells what a vault-relative file is by its name alone: a page, a control file or an attachment."""
+    name = file.rpartition("/")[2]
+    if name in CONTROL_FILES:
+        return "control"
+    if not name.endswith(".md") or name == ".md" or any(part.startswith(".") for part in file.split("/")):
+        return "attachment"
+    return "page"
