@@ -34,16 +34,24 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of the vault: one partition, one category, with or without its sensitive pages."""
+    """A part of the vault: one partition, one category, with or without its sensitive pages.
+
+    `hidden`: with its proposed and rejected pages too, because the reader may review them here.
+    """
 
     partition: str
     category: str
     sensitive: bool
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What a reader may see: everything, or the union of slices; hidden pages only where `hidden` says so."""
+    """What a reader may see: everything, or the union of slices.
+
+    A hidden page is seen only where `hidden` is set here and, unless `everything` is, on the slice as well:
+    a search that leaves proposals out clears it here, and cannot open it for a slice that may not review.
+    """
 
     everything: bool = False
     slices: frozenset[Slice] = frozenset()
