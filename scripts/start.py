@@ -1,0 +1,101 @@
+"""What `scripts/run` and `scripts/test` do once a Python is found: set up, then hand over.
+
+start.py run [VAULT]               makes or adopts the vault and starts its owner
+start.py test [PYTEST ARGUMENTS]   runs the tests
+"""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from environment import ROOT, SetUpError, ready
+
+OWNED_ELSEWHERE = 3  # pcpd's exit status for a vault that another owner holds
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one of the two words; gives the exit status."""
+    match arguments:
+        case ["test", *rest]:
+            python = ready(development=True)
+            os.chdir(ROOT)
+            os.execv(python, [str(python), "-m", "pytest", *rest])
+        case ["run"]:
+            return run(None)
+        case ["run", "-h" | "--help"]:
+            print("Usage: scripts/run [VAULT]\n\nStarts pcpd on VAULT (a folder; made when missing).\n"
+                  "Without VAULT: on a small sample vault at ~/pcpd-sample.")  # fmt: skip
+            return 0
+        case ["run", folder] if not folder.startswith("-"):
+            return run(Path(folder))
+    print("Usage: scripts/run [VAULT]", file=sys.stderr)
+    return 2
+
+
+def run(chosen: Path | None) -> int:
+    """Starts the vault's owner and stays until it ends."""
+    if shutil.which("git") is None:
+        raise SetUpError("pcpd keeps history with git, and finds none: install git and start again.")
+    pcpd = ready().with_name("pcpd")
+    vault = (chosen or Path.home() / "pcpd-sample").expanduser().absolute()
+    if chosen is None and not vault.exists():
+        shutil.copytree(ROOT / "fixtures" / "sample-vault", vault)
+    if not (vault / ".pcp" / "context.yaml").exists():
+        made = subprocess.run([pcpd, "init", vault], check=False)
+        if made.returncode:
+            return made.returncode
+    print(what_next(pcpd, vault), file=sys.stderr, flush=True)
+    status = _stay([str(pcpd), "--vault", str(vault), "run"])
+    return 0 if status == OWNED_ELSEWHERE and _is_served(pcpd, vault) else status
+
+
+def what_next(pcpd: Path, vault: Path) -> str:
+    """Gives what the person can type in another terminal once the owner is ready."""
+    start = f"{shlex.quote(str(pcpd))} --vault {shlex.quote(str(vault))}"
+    return (
+        f"\nYour vault is {vault}. Edit it with any editor; pcpd follows.\n"
+        "When the line `ready` appears, type in another terminal:\n\n"
+        f"  {start} search boiler\n"
+        f"  {start} status\n"
+        f"  {start} log\n\n"
+        "To let an agent in (docs/tour.md shows each step):\n\n"
+        f"  {start} token create --principal agent:claude\n"
+        f"  {start} grant agent:claude --rights read,write\n"
+        f"  {start} mcp config --principal agent:claude\n\n"
+        "Ctrl-C ends pcpd.\n"
+    )
+
+
+def _stay(command: list[str]) -> int:
+    """Runs the owner as a child, passes on what asks it to end, and gives its exit status."""
+    owner = subprocess.Popen(command)
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the owner by itself
+    for asked in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(asked, lambda number, _: owner.send_signal(number))
+    status = owner.wait()
+    return 128 - status if status < 0 else status
+
+
+def _is_served(pcpd: Path, vault: Path) -> bool:
+    """Tells whether another process owns the vault and answers, and shows that it does."""
+    asked = subprocess.run(
+        [pcpd, "--vault", vault, "status", "--json"], capture_output=True, text=True, check=False
+    )
+    if asked.returncode:
+        return False
+    owner = json.loads(asked.stdout).get("owner") or {}
+    print(f"It is served already, by process {owner.get('pid')} at {owner.get('url')}.", file=sys.stderr)
+    return True
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except SetUpError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
