@@ -62,8 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Gives the environment back and removes the home."""
+    before: dict[str, str] = config.stash[_restore]
     os.environ.clear()
-    os.environ.update(config.stash[_restore])
+    os.environ.update(before)
     shutil.rmtree(config.stash[_home], ignore_errors=True)
 
 
