@@ -1,8 +1,18 @@
-"""Answers whether a principal may do something to a page, from the page's facts alone, with the reason."""
+"""Answers whether a principal may do something to a page, from the page's facts alone, with the reason.
 
+`decide` asks for one page, `visibility` gives the same answer to `read` for all pages, as slices that the
+index turns into SQL; property tests hold the three together. Each right is its own: `write` does not imply
+`read`, `propose` does not imply `write`. Source: pages.md §4 and §5.
+"""
+
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
-from pcpd.policy.grants import Access
+from pcpd.policy import principals
+from pcpd.policy.context import Context
+from pcpd.policy.grants import CATEGORIES, Access, Grant
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +68,110 @@ class Visibility:
     hidden: bool = False
 
 
-__all__ = ["Access", "Decision", "Facts", "Principal", "Slice", "Visibility"]
+def category_of(is_conversation: bool, type_: str, path: str, profile: str | None) -> str:
+    """Gives the one category that consent for a page is given for.
+
+    `profile` where context.yaml names the page or a folder above it, else `conversation`, else the type. A
+    type that is none counts as `semantic`, as one that is absent does.
+    """
+    if profile is not None and _is_at_or_below(path, profile):
+        return "profile"
+    if is_conversation:
+        return "conversation"
+    return type_ if type_ in CATEGORIES[:3] else "semantic"
+
+
+def without_removed(access: Access, context: Context) -> Access:
+    """Gives the grants that are left when context.yaml's removed principals have none.
+
+    Removing `agent:claude` takes `agent:claude/4` along. A principal that is not listed keeps its grants: the
+    file comes with the vault, grants are this device's.
+    """
+    gone = [member.id for member in context.principals if member.status == "removed"]
+    if not gone:
+        return access
+    return Access(
+        tuple(
+            grant
+            for grant in access.grants
+            if not any(principals.covers(member, grant.principal) for member in gone)
+        )
+    )
+
+
+def decide(access: Access, principal: Principal, right: str, facts: Facts, now: datetime) -> Decision:
+    """Tells whether `principal` has `right` on a page with these facts at the instant `now`.
+
+    A hidden page needs `review` there besides the right itself; a page that is yet to be made is not hidden.
+    The reason of a no is the same for every page, so that it tells nothing about one that cannot be seen.
+    """
+    if principal.is_controller:
+        return Decision(True, f"{principal.name} is the controller")
+    mine = _in_force(access, principal, now)
+    if _covered(mine, right, facts) and (not facts.hidden or _covered(mine, "review", facts)):
+        return Decision(True, f"a grant gives {principal.name} `{right}` here")
+    return Decision(False, _reason(access, mine, principal, right))
+
+
+def visibility(access: Access, principal: Principal, now: datetime) -> Visibility:
+    """Gives what `decide` lets the principal `read` at the instant `now`, for all pages at once."""
+    if principal.is_controller:
+        return Visibility(everything=True, hidden=True)
+    mine = _in_force(access, principal, now)
+    read, review = _reach(mine, "read"), _reach(mine, "review")
+    slices = set()
+    for (partition, category), sensitive in read.items():
+        reviewed = review.get((partition, category))
+        hidden = None if reviewed is None else Slice(partition, category, sensitive and reviewed, hidden=True)
+        plain = Slice(partition, category, sensitive)
+        if hidden is not None:
+            slices.add(hidden)
+        if hidden is None or hidden.sensitive != sensitive:
+            slices.add(plain)
+    return Visibility(slices=frozenset(slices), hidden=any(part.hidden for part in slices))
+
+
+def _in_force(access: Access, principal: Principal, now: datetime) -> list[Grant]:
+    return [grant for grant in access.grants if grant.principal == principal.name and not _ended(grant, now)]
+
+
+def _ended(grant: Grant, now: datetime) -> bool:
+    return grant.until is not None and now >= grant.until
+
+
+def _covered(grants: Iterable[Grant], right: str, facts: Facts) -> bool:
+    return any(
+        right in grant.rights
+        and facts.partition in grant.partitions
+        and facts.category in grant.categories
+        and (facts.sensitivity == "normal" or grant.sensitivity == "sensitive")
+        for grant in grants
+    )
+
+
+def _reach(grants: Iterable[Grant], right: str) -> dict[tuple[str, str], bool]:
+    """Gives for each partition and category with the right whether sensitive pages are in it."""
+    reach: dict[tuple[str, str], bool] = {}
+    for grant in grants:
+        if right not in grant.rights:
+            continue
+        for partition in grant.partitions:
+            for category in grant.categories:
+                sensitive = grant.sensitivity == "sensitive"
+                reach[partition, category] = reach.get((partition, category), False) or sensitive
+    return reach
+
+
+def _reason(access: Access, mine: list[Grant], principal: Principal, right: str) -> str:
+    """Says why not, from the grants alone."""
+    if mine:
+        return f"no grant gives {principal.name} `{right}` here"
+    if any(grant.principal == principal.name for grant in access.grants):
+        return f"every grant of {principal.name} has ended"
+    return f"{principal.name} has no grant"
+
+
+def _is_at_or_below(path: str, profile: str) -> bool:
+    # File systems differ in the form they give names back; consent must not depend on it.
+    page, named = unicodedata.normalize("NFC", path), unicodedata.normalize("NFC", profile)
+    return page == named or page.startswith(f"{named}/")
