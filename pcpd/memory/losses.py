@@ -1,0 +1,76 @@
+"""Keeps a sudden mass loss back until a person has said that it is meant, or HEAD shares it.
+
+A vault on a disk that was unplugged, a sync client that ran wild, an empty clone: all look like deletions.
+Ordinary deletions pass; many at once are held: index and history keep the pages (field-hazards.md, vault/).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pcpd.index import pages
+
+if TYPE_CHECKING:
+    from pcpd.memory.memory import Memory
+
+WINDOW_S = 10.0
+LEAST = 10
+TOPIC = "loss"
+
+
+@dataclass
+class Losses:
+    """Removals of the last seconds, as (monotonic seconds, count), and the files kept back."""
+
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    held: frozenset[str] = frozenset()
+    accepted: bool = False
+
+    def in_window(self, now: float) -> int:
+        """Counts the removals that passed within the last 10 s."""
+        while self.recent and self.recent[0][0] < now - WINDOW_S:
+            self.recent.popleft()
+        return sum(count for _, count in self.recent)
+
+
+def is_mass(lost: int, known: int) -> bool:
+    """Tells whether losing `lost` of `known` files is more than a person deletes by hand in ten seconds."""
+    return lost >= 2 and (lost >= known or (lost >= LEAST and 2 * lost >= known))
+
+
+def held_back(memory: "Memory", gone: Sequence[str]) -> frozenset[str]:
+    """Gives those of the vanished files that are kept back; keeper only."""
+    losses = memory.losses
+    if not gone or losses.accepted:
+        return frozenset()
+    now = memory.clock.monotonic()
+    recent = losses.in_window(now)
+    with memory.index.reader() as conn:
+        known = pages.count_files(conn)
+    lost = len(gone) + recent + len(losses.held - set(gone))
+    held = frozenset(gone) if is_mass(lost, known + recent) else frozenset()
+    if held and memory.history is not None:
+        held &= memory.history.head_files().keys()
+    losses.held = (losses.held - frozenset(gone)) | held
+    losses.recent.append((now, len(gone) - len(held)))
+    _tell(memory)
+    return held
+
+
+def came_back(memory: "Memory", files: Sequence[str]) -> None:
+    """Takes files that are there again off the list of the lost; keeper only."""
+    if memory.losses.held and not memory.losses.held.isdisjoint(files):
+        memory.losses.held -= frozenset(files)
+        _tell(memory)
+
+
+def _tell(memory: "Memory") -> None:
+    count = len(memory.losses.held)
+    memory.health.notice(
+        TOPIC,
+        f"{count} files vanished at once and are kept in index and history; "
+        "`pcpd accept` if you removed them, otherwise bring them back"
+        if count
+        else None,
+    )

@@ -1,0 +1,153 @@
+"""Memory holds the media of one vault and what the acts share: clock, context, notices, work under way."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from pcpd.access.access_file import AccessFile
+from pcpd.history.repository import Repository
+from pcpd.index import pages
+from pcpd.index.store import Index
+from pcpd.ledger.ledger import Ledger
+from pcpd.errors import PcpError, Unavailable
+from pcpd.memory.audit import Trail
+from pcpd.memory.identity import read_context
+from pcpd.memory.keeper import Keeper
+from pcpd.memory.losses import Losses
+from pcpd.policy.context import Context
+from pcpd.policy.decide import Principal, Visibility, visibility
+from pcpd.vault.files import Files
+from pcpd.vault.ignore import Ignore
+
+ATTACHMENT_LIMIT = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where time comes from. `now` is aware UTC, `now_ns` the same wall clock in ns, `monotonic` in seconds."""
+
+    now: Callable[[], datetime]
+    now_ns: Callable[[], int]
+    monotonic: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, by which door, and under which idempotency key, if any."""
+
+    principal: Principal
+    channel: str
+    client: str = ""
+    session: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folders of one vault on this device: its root, state, configuration; and the device's id."""
+
+    root: Path
+    state: Path
+    config: Path
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """The stores of one vault, opened."""
+
+    files: Files
+    index: Index
+    history: Repository | None
+    ledger: Ledger
+    access: AccessFile
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Long work under way: what, how much is done and how much there is, in pages or files."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass
+class Health:
+    """What `status` tells of the run: when the index was last proved complete, and what needs a person."""
+
+    ready: bool = False
+    proved_at: datetime | None = None
+    in_step: bool = False
+    notices: dict[str, str] = field(default_factory=dict)
+    work: Work | None = None
+
+    def notice(self, topic: str, text: str | None) -> None:
+        """Says something under a topic, or takes it back with None or an empty text."""
+        if text:
+            self.notices[topic] = text
+        else:
+            self.notices.pop(topic, None)
+
+
+class Memory:
+    """One vault's media and the keeper, which alone may change them. Acts take it as their first argument."""
+
+    def __init__(self, place: Place, media: Media, context: Context, clock: Clock) -> None:
+        self.place = place
+        self.files = media.files
+        self.index = media.index
+        self.history = media.history
+        self.ledger = media.ledger
+        self.access = media.access
+        self.clock = clock
+        self.context = context
+        self.ignore = Ignore.load(place.root)
+        self.keeper = Keeper(clock.monotonic)
+        self.trail = Trail(media.ledger)
+        self.health = Health()
+        self.losses = Losses()
+        self.versions_waiting = threading.Event()
+        self.on_rules_changed: Callable[[], None] = lambda: None
+
+    def require_history(self) -> Repository:
+        """Gives the history, or raises `Unavailable` (`history.none`) where none is kept."""
+        if self.history is None:
+            raise Unavailable(
+                "history.none",
+                f"no history is kept for {self.place.root}: {self.health.notices.get('history', 'git is missing')}",
+                hint="`pcpd status` tells why",
+            )
+        return self.history
+
+    def reload_context(self) -> None:
+        """Reads context.yaml again; a bad one changes nothing and is told in `status`. Keeper only."""
+        try:
+            context = read_context(self.place.root)
+        except PcpError as error:
+            self.health.notice("context", f"{error.message}; the last good one stays in force")
+            return
+        self.health.notice("context", None)
+        changed = context != self.context
+        self.context = context
+        if changed:
+            with self.index.transaction() as tx:
+                pages.reclass(tx, default_partition=context.default_partition, profile=context.profile)
+
+    def reload_rules(self) -> None:
+        """Reads the ignore files again and asks for a scan under the new rules."""
+        self.ignore = Ignore.load(self.place.root)
+        self.on_rules_changed()
+
+    def show_work(self, what: str, done: int, total: int) -> None:
+        """Says how far long work is; a total of 0 ends it."""
+        self.health.work = Work(what, done, total) if total else None
+
+    def visible_to(self, caller: Caller) -> Visibility:
+        """Gives what the caller may read now."""
+        if caller.principal.is_controller:
+            return Visibility(everything=True, hidden=True)
+        now = self.clock.now()
+        return visibility(self.access.current(now), caller.principal, now)

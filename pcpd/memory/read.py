@@ -1,0 +1,196 @@
+"""The acts that read: search, read, list, recent, links, and the page's versions.
+
+Each asks policy for what the caller may see, answers from a read-only connection, and writes an audit row
+before the answer leaves (architecture.md, *The road out*).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pcpd.errors import Denied, NotFound, PcpError
+from pcpd.history.repository import Version
+from pcpd.index import links as link_rows
+from pcpd.index import pages as page_rows
+from pcpd.index import search as full_text
+from pcpd.index.links import LinksAnswer
+from pcpd.index.pages import PageList, PageRow
+from pcpd.index.search import Results
+from pcpd.ledger import audit
+from pcpd.ledger.audit import AuditRow
+from pcpd.memory import reconcile
+from pcpd.memory.memory import Caller, Memory
+from pcpd.pages.page import SIZE_LIMIT, Page, parse
+from pcpd.pages.paths import PagePath
+from pcpd.pages.times import to_z
+from pcpd.policy.decide import decide
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """One page as it is on disk: its bytes, the version to name when changing it, and what it says."""
+
+    page: Page
+    file: str
+    data: bytes
+    version: str
+
+
+@dataclass
+class Note:
+    """What an act wants in its audit row: the pages that it touched, and counts."""
+
+    paths: tuple[str, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
+    """Writes one audit row for what runs inside, whether it succeeds or is refused.
+
+    The person's own reads are not written down; everything that an agent asks for is.
+    """
+    note = Note()
+    start = memory.clock.monotonic()
+    outcome = "ok"
+    try:
+        yield note
+    except PcpError as error:
+        outcome = "denied" if isinstance(error, Denied) else error.code
+        raise
+    finally:
+        if not caller.principal.is_controller:
+            memory.trail.write(_row(memory, caller, action, outcome, note, start))
+
+
+def _row(
+    memory: Memory, caller: Caller, action: str, outcome: str, note: Note, start: float
+) -> AuditRow:
+    return AuditRow(
+        at=to_z(memory.clock.now()),
+        principal=caller.principal.name,
+        action=action,
+        channel=caller.channel,
+        categories=(),
+        outcome=outcome,
+        object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
+        counts=note.counts,
+        duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
+    )
+
+
+def search(
+    memory: Memory, caller: Caller, text: str, *, limit: int = 20, cursor: str | None = None
+) -> Results:
+    """Finds pages by words and filters; the query language stands in `docs/search.md`."""
+    with audited(memory, caller, "search_memory") as note, memory.index.reader() as conn:
+        results = full_text.search(conn, text, memory.visible_to(caller), limit=limit, cursor=cursor)
+        note.paths = tuple(hit.path for hit in results.results)
+        note.counts = {"results": len(results.results), "total": results.total}
+    return results
+
+
+def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
+    """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
+    with audited(memory, caller, "read_page") as note:
+        page_path = present_page(memory, path)
+        read = _read(memory, caller, page_path) if page_path else None
+        if read is None:
+            raise NotFound(
+                "page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder"
+            )
+        note.paths = (str(read.page.path),)
+    return read
+
+
+def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
+    if memory.files.stat(path.file) is None or not reconcile.is_ours(memory, path.file):
+        return None
+    data = memory.files.read(path.file, SIZE_LIMIT + 1)
+    page = parse(path, data.data)
+    now = memory.clock.now()
+    facts = reconcile.facts_of(memory, page)
+    if not decide(memory.access.current(now), caller.principal, "read", facts, now).allowed:
+        return None
+    return PageRead(page, path.file, data.data, data.version)
+
+
+def present_page(memory: Memory, path: str) -> PagePath | None:
+    """Gives the path of the page that `path` names: as a path, with `.md`, by its only file name, or by id."""
+    wanted = path.removesuffix(".md")
+    with memory.index.reader() as conn:
+        rows = page_rows.find(conn, wanted) or page_rows.find(conn, path)
+    if len(rows) == 1 or (rows and rows[0].path == wanted):
+        return PagePath(rows[0].path)
+    try:
+        direct = PagePath(wanted)
+    except PcpError:
+        return None
+    return direct if memory.files.stat(direct.file) is not None else None
+
+
+def list_pages(
+    memory: Memory, caller: Caller, *, folder: str = "", limit: int = 100, cursor: str | None = None
+) -> PageList:
+    """Lists the pages below a folder by path."""
+    with audited(memory, caller, "list_pages") as note, memory.index.reader() as conn:
+        listing = page_rows.listing(conn, memory.visible_to(caller), folder=folder, limit=limit, cursor=cursor)
+        note.counts = {"results": len(listing.pages), "total": listing.total}
+    return listing
+
+
+def recent(memory: Memory, caller: Caller, *, limit: int = 20, cursor: str | None = None) -> PageList:
+    """Lists pages by `updated`, the newest first."""
+    with audited(memory, caller, "recent_pages") as note, memory.index.reader() as conn:
+        listing = page_rows.recent(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
+        note.counts = {"results": len(listing.pages), "total": listing.total}
+    return listing
+
+
+def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> LinksAnswer:
+    """Gives a page's outgoing links, backlinks, unresolved targets and neighbours to a depth."""
+    read = read_page(memory, caller, path)
+    with audited(memory, caller, "page_links") as note, memory.index.reader() as conn:
+        answer = link_rows.answer(conn, str(read.page.path), memory.visible_to(caller), depth=depth)
+        note.paths = (str(read.page.path),)
+    return answer
+
+
+def log(
+    memory: Memory, caller: Caller, path: str | None, *, limit: int = 50, before: str | None = None
+) -> tuple[Version, ...]:
+    """Lists versions, the newest first, following renames of the page. For the controller (issue 2)."""
+    _controller_only(caller)
+    file = file_named(memory, path) if path else None
+    return tuple(memory.require_history().log(file, limit=limit, before=before))
+
+
+def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
+    """Gives the bytes of a file as they were at a version. Raises `NotFound`."""
+    _controller_only(caller)
+    history = memory.require_history()
+    return history.show(file_named(memory, path), history.resolve(rev))
+
+
+def diff(memory: Memory, caller: Caller, path: str | None, old: str | None, new: str | None) -> str:
+    """Gives the changes between two versions, or between the last one and the disk, as git prints them."""
+    _controller_only(caller)
+    return memory.require_history().diff(file_named(memory, path) if path else None, old, new)
+
+
+def file_named(memory: Memory, path: str) -> str:
+    """Gives the file of a page or attachment, present or past, that `path` names."""
+    page = present_page(memory, path)
+    if page is not None:
+        return page.file
+    if memory.files.stat(path) is not None or "." in path.rpartition("/")[2]:
+        return path
+    return PagePath(path).file
+
+
+def _controller_only(caller: Caller) -> None:
+    if not caller.principal.is_controller:
+        raise Denied("access.denied", f"{caller.principal.name} may not read history here")
+
+
+__all__ = ["Note", "PageList", "PageRead", "PageRow", "audited", "list_pages", "read_page", "search"]

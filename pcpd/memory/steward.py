@@ -1,0 +1,141 @@
+"""The steward: hears the watcher, scans when events cannot be trusted, and proves the index now and then.
+
+Events are hints, the scan is the proof (product.md, promise 4). The steward's thread sleeps until something
+asks for a scan or the heartbeat is due; the watcher's thread brings single files into step at once.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pcpd.errors import PcpError, Unavailable
+from pcpd.memory import reconcile, upkeep
+from pcpd.memory.keeper import Urgency
+from pcpd.vault.watch import Dirty, Watch
+
+if TYPE_CHECKING:
+    from pcpd.memory.memory import Memory
+
+BEAT_S = 20.0
+PROOF_S = 600.0
+GAP_S = 30.0
+MANY_FILES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One reading of both clocks, to notice sleep and jumps: wall-clock seconds and monotonic seconds."""
+
+    wall: float
+    monotonic: float
+
+    def gap_to(self, later: "Beat") -> float:
+        """Seconds by which the wall clock went another way than the monotonic one (sleep, or a set clock)."""
+        return abs((later.wall - self.wall) - (later.monotonic - self.monotonic))
+
+
+class Steward:
+    """Owns the watcher and the thread of full scans of one memory."""
+
+    def __init__(self, memory: "Memory", on_failure: Callable[[PcpError], None]) -> None:
+        self._memory = memory
+        self._on_failure = on_failure
+        self._watch = Watch(memory.place.root, memory.ignore, self._dirty)
+        self._wake = threading.Condition()
+        self._reasons: list[str] = []
+        self._closing = False
+        self._last = self._beat()
+        self._proved = memory.clock.monotonic()
+        self._thread = threading.Thread(target=self._run, name="steward", daemon=True)
+        memory.on_rules_changed = self.rules_changed
+
+    @property
+    def mode(self) -> str:
+        """`events` or `polling`."""
+        return self._watch.mode
+
+    def start(self) -> None:
+        """Watches first and scans then, so that nothing changes unseen in between; returns after the scan."""
+        self._watch.start()
+        self._memory.health.notice("watch", self._watch.notice)
+        self.scan()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends watcher and thread."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._watch.stop()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def request_scan(self, reason: str) -> None:
+        """Asks for a full scan soon."""
+        with self._wake:
+            self._reasons.append(reason)
+            self._wake.notify()
+
+    def rules_changed(self) -> None:
+        """New ignore rules: other folders are watched, and files come and go without having changed."""
+        self._watch.use(self._memory.ignore)
+        self.request_scan("ignore rules changed")
+
+    def scan(self) -> None:
+        """Scans now, on this thread. A vault that vanished is told in `status` and changes nothing."""
+        try:
+            upkeep.full_scan(self._memory)
+        except Unavailable as error:
+            self._memory.health.in_step = False
+            self._memory.health.notice("vault", f"{error.message}. {error.hint}")
+            return
+        self._memory.health.notice("vault", None)
+        self._proved = self._memory.clock.monotonic()
+
+    def _dirty(self, dirty: Dirty) -> None:
+        """Called on the watcher's thread with what may have changed."""
+        if dirty.everything or len(dirty.files) > MANY_FILES or dirty.folders:
+            if dirty.everything:
+                self._memory.health.in_step = False
+            self.request_scan(dirty.reason or "many changes")
+        try:
+            if not dirty.everything:
+                reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT)
+        except Unavailable:
+            return
+        except PcpError as error:
+            self._on_failure(error)
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                if not self._reasons and not self._closing:
+                    self._wake.wait(BEAT_S)
+                if self._closing:
+                    return
+                reasons, self._reasons = self._reasons, []
+            try:
+                self._look_after(reasons)
+            except PcpError as error:
+                self._on_failure(error)
+
+    def _look_after(self, reasons: list[str]) -> None:
+        beat = self._beat()
+        gap = self._last.gap_to(beat)
+        self._last = beat
+        if not self._watch.alive():
+            self._memory.health.in_step = False
+            self._watch.heal()
+            reasons.append("the watcher was started anew")
+        if gap > GAP_S:
+            reasons.append(f"the clock went {gap:.0f} s another way than time did")
+        if beat.monotonic - self._proved > PROOF_S or self._memory.losses.held:
+            reasons.append("proof")
+        self._memory.health.notice("watch", self._watch.notice)
+        if reasons:
+            self.scan()
+
+    def _beat(self) -> Beat:
+        clock = self._memory.clock
+        return Beat(clock.now_ns() / 1e9, clock.monotonic())

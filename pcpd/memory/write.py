@@ -1,0 +1,308 @@
+"""The acts that change pages: write, edit, move, remove, restore.
+
+Each gathers what is there, decides by policy, and hands the keeper one job that replaces the file, brings the
+index in step by `reconcile` and leaves the commit in the outbox.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from pcpd.errors import Conflict, Denied, NotFound
+from pcpd.index import outbox
+from pcpd.ledger import idempotency
+from pcpd.memory import reconcile
+from pcpd.memory.keeper import Urgency
+from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.read import audited, present_page
+from pcpd.pages import authorship, frontmatter, paths
+from pcpd.pages.authorship import Authorship, Proposed
+from pcpd.pages.edits import Edit, apply_edits, touched_keys
+from pcpd.pages.page import parse
+from pcpd.pages.paths import PagePath
+from pcpd.pages.times import to_z
+from pcpd.policy.decide import Facts, decide
+from pcpd.vault.files import FileBytes
+
+PAGE_LIMIT = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an act on a page came to. `conflict_copy` names the file that kept a version met underway."""
+
+    path: str
+    version: str
+    outcome: str
+    conflict_copy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file of an act: the bytes that it gets (None: it goes) and the version it is based on (None: new)."""
+
+    file: str
+    data: bytes | None
+    base: str | None
+
+
+def write_page(
+    memory: Memory,
+    caller: Caller,
+    path: str,
+    proposed: Proposed,
+    *,
+    if_version: str | None = None,
+    overwrite: bool = False,
+) -> Written:
+    """Makes a page or replaces its text.
+
+    Replacing needs `if_version` (the version that was read) or `overwrite`. Raises `Conflict` (`page.exists`,
+    `page.stale`, with the present version in `details`), `Denied`, `Invalid`.
+    """
+
+    def act() -> Written:
+        present = _present(memory, caller, path)
+        if present is None:
+            return _make(memory, caller, path, proposed)
+        page, read = present
+        # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
+        _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, read.data)))
+        _require_base(page, read, if_version, overwrite=overwrite)
+        data = _replaced(memory, caller, page, read, proposed)
+        return _change(memory, caller, page, read, data)
+
+    return _once(memory, caller, "write_page", path, act)
+
+
+def edit_page(
+    memory: Memory, caller: Caller, path: str, edits: Sequence[Edit], *, if_version: str | None = None
+) -> Written:
+    """Applies edits to one page; bytes that no edit concerns stay. Raises like `write_page`, and `NotFound`."""
+
+    def act() -> Written:
+        page, read = _must_exist(memory, caller, path)
+        _require_base(page, read, if_version, overwrite=True)
+        data = apply_edits(read.data, edits)
+        if not caller.principal.is_controller and data != read.data:
+            authorship.refuse_reserved(touched_keys(edits))
+            data = frontmatter.set_key(data, "updated", to_z(memory.clock.now()))
+        return _change(memory, caller, page, read, data)
+
+    return _once(memory, caller, "edit_page", path, act)
+
+
+def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | None = None) -> Written:
+    """Takes a page away; its versions stay in history. Raises `NotFound`, `Conflict`, `Denied`."""
+
+    def act() -> Written:
+        page, read = _must_exist(memory, caller, path)
+        _require_base(page, read, if_version, overwrite=True)
+        _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, read.data)))
+        _carry_out(memory, caller, [Step(page.file, None, read.version)], f"Remove {page}")
+        return Written(str(page), read.version, "removed")
+
+    return _once(memory, caller, "remove_page", path, act)
+
+
+def move_page(
+    memory: Memory, caller: Caller, path: str, to: str, *, if_version: str | None = None
+) -> Written:
+    """Gives a page another path; its bytes stay. Raises `NotFound`, `Conflict` (`page.exists`), `Denied`."""
+
+    def act() -> Written:
+        page, read = _must_exist(memory, caller, path)
+        _require_base(page, read, if_version, overwrite=True)
+        target = _new_path(caller, to)
+        moved = parse(target, read.data)
+        for facts in (reconcile.facts_of(memory, parse(page, read.data)), reconcile.facts_of(memory, moved)):
+            _require(memory, caller, "write", facts)
+        steps = [Step(target.file, read.data, None), Step(page.file, None, read.version)]
+        _carry_out(memory, caller, steps, f"Move {page} to {target}", move=True)
+        return Written(str(target), read.version, "moved")
+
+    return _once(memory, caller, "move_page", path, act)
+
+
+def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
+    """Brings an earlier version of a page back as a new version; nothing is rewritten."""
+
+    def act() -> Written:
+        history = memory.require_history()
+        file = _file_of(path)
+        data = history.show(file, history.resolve(rev))
+        stat = memory.files.stat(file)
+        if stat is None:
+            outcome = _carry_out(memory, caller, [Step(file, data, None)], f"Restore {file} from {rev}")
+            return Written(path, outcome.version, "restored")
+        read = memory.files.read(file, PAGE_LIMIT)
+        outcome = _carry_out(memory, caller, [Step(file, data, read.version)], f"Restore {file} from {rev}")
+        return replace(outcome, path=path, outcome="restored")
+
+    return _once(memory, caller, "restore", path, act)
+
+
+def _once(memory: Memory, caller: Caller, action: str, path: str, act: Callable[[], Written]) -> Written:
+    """Runs an act under its idempotency key: one that was answered before is answered again, not done again."""
+    name = caller.principal.name
+    if caller.key:
+        said = idempotency.recall(memory.ledger, name, caller.key)
+        if said is not None:
+            return Written(**json.loads(said))
+    with audited(memory, caller, action) as note:
+        written = act()
+        note.paths = (written.path,)
+    if caller.key:
+        idempotency.remember(memory.ledger, name, caller.key, json.dumps(asdict(written)))
+    return written
+
+
+def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes] | None:
+    page = present_page(memory, path) or _new_path(caller, path)
+    if memory.files.stat(page.file) is None:
+        return None
+    return page, memory.files.read(page.file, PAGE_LIMIT)
+
+
+def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes]:
+    present = _present(memory, caller, path)
+    facts = reconcile.facts_of(memory, parse(present[0], present[1].data)) if present else None
+    if present is None or (facts and not _may(memory, caller, "read", facts)):
+        raise NotFound("page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder")
+    return present
+
+
+def _new_path(caller: Caller, path: str) -> PagePath:
+    text = path.removesuffix(".md")
+    return PagePath(text) if caller.principal.is_controller else paths.strict(text)
+
+
+def _file_of(path: str) -> str:
+    if paths.kind_of(path) == "page" or not path.endswith(".md"):
+        return PagePath(path.removesuffix(".md")).file
+    return path
+
+
+def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Written:
+    page = _new_path(caller, path)
+    if caller.principal.is_controller:
+        data = _persons_page(proposed)
+    else:
+        data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
+    _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, data)))
+    written = _carry_out(memory, caller, [Step(page.file, data, None)], f"Create {page}")
+    return replace(written, path=str(page), outcome="created")
+
+
+def _persons_page(proposed: Proposed) -> bytes:
+    """A person's text is written as it came; keys named beside it are set in its front matter."""
+    data = proposed.content.encode()
+    for key, value in proposed.keys().items():
+        data = frontmatter.set_key(data, key, value)
+    return data
+
+
+def _placed(memory: Memory, caller: Caller, proposed: Proposed) -> Proposed:
+    """A page that names no partition goes to the default one, or to the only one that the agent may write to."""
+    if proposed.partition or "partition" in frontmatter.read(proposed.content.encode()):
+        return proposed
+    grants = memory.access.current(memory.clock.now()).grants
+    mine = [g for g in grants if g.principal == caller.principal.name and "write" in g.rights]
+    partitions = {name for grant in mine for name in grant.partitions}
+    if memory.context.default_partition in partitions or len(partitions) != 1:
+        return proposed
+    return replace(proposed, partition=partitions.pop())
+
+
+def _replaced(
+    memory: Memory, caller: Caller, page: PagePath, read: FileBytes, proposed: Proposed
+) -> bytes:
+    if caller.principal.is_controller:
+        return _persons_page(proposed)
+    return authorship.replacement(page, read.data, proposed, _author(memory, caller))
+
+
+def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, data: bytes) -> Written:
+    """Both what the page was and what it becomes must be open to the caller (pages.md §3)."""
+    for version in (read.data, data):
+        _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, version)))
+    if data == read.data:
+        return Written(str(page), read.version, "unchanged")
+    written = _carry_out(memory, caller, [Step(page.file, data, read.version)], f"Change {page}")
+    return replace(written, path=str(page), outcome="replaced")
+
+
+def _require_base(page: PagePath, read: FileBytes, if_version: str | None, *, overwrite: bool) -> None:
+    if if_version is not None and if_version != read.version:
+        raise Conflict(
+            "page.stale",
+            f"the page {page} has changed since the version that this is based on",
+            hint="read it again and repeat the change on the present version",
+            details={"version": read.version},
+        )
+    if if_version is None and not overwrite:
+        raise Conflict(
+            "page.exists",
+            f"there is a page {page} already",
+            hint="read it and send its version, or choose another path",
+            details={"version": read.version},
+        )
+
+
+def _may(memory: Memory, caller: Caller, right: str, facts: Facts) -> bool:
+    now = memory.clock.now()
+    return decide(memory.access.current(now), caller.principal, right, facts, now).allowed
+
+
+def _require(memory: Memory, caller: Caller, right: str, facts: Facts) -> None:
+    now = memory.clock.now()
+    decision = decide(memory.access.current(now), caller.principal, right, facts, now)
+    if not decision.allowed:
+        raise Denied(
+            "access.denied",
+            f"{caller.principal.name} may not {right} here: {decision.reason}",
+            hint=f"the person can allow it with `pcpd grant {caller.principal.name} --rights read,{right} …`",
+        )
+
+
+def _author(memory: Memory, caller: Caller) -> Authorship:
+    return Authorship(caller.principal.name, to_z(memory.clock.now()), caller.client, caller.session)
+
+
+def _carry_out(
+    memory: Memory, caller: Caller, steps: Sequence[Step], subject: str, *, move: bool = False
+) -> Written:
+    """Stores the new versions as git objects, then changes files and index in one job of the keeper."""
+    history = memory.history
+    oids = {
+        step.file: history.store(step.file, step.data) if history and step.data is not None else None
+        for step in steps
+    }
+
+    def job() -> Written:
+        written = _apply_steps(memory, steps, move=move)
+        reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
+        with memory.index.transaction() as tx:
+            changes = [{"file": step.file, "oid": oids[step.file]} for step in steps]
+            payload = {"changes": changes, "principal": caller.principal.name, "subject": subject}
+            outbox.add(tx, "commit", {**payload, "at": to_z(memory.clock.now())})
+        memory.versions_waiting.set()
+        return written
+
+    return memory.keeper.run(Urgency.ACT, job).result()
+
+
+def _apply_steps(memory: Memory, steps: Sequence[Step], *, move: bool) -> Written:
+    if move:
+        target, source = steps
+        moved = memory.files.move(source.file, target.file, base=source.base or "")
+        return Written(target.file, moved.version, "moved")
+    (step,) = steps
+    if step.data is None:
+        memory.files.remove(step.file, base=step.base or "")
+        return Written(step.file, step.base or "", "removed")
+    if step.base is None:
+        made = memory.files.create(step.file, step.data)
+        return Written(step.file, made.version, "created")
+    replaced = memory.files.replace(step.file, step.data, base=step.base)
+    return Written(step.file, replaced.version, "replaced", replaced.conflict_copy)

@@ -1,0 +1,66 @@
+"""Edits: one change each to a page's front matter or text, applied in order, all or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pcpd.errors import Usage
+from pcpd.pages import body, frontmatter
+from pcpd.pages.frontmatter import Value
+
+Operation = Literal[
+    "set", "remove", "append_item", "replace_section", "replace_text", "append", "prepend", "replace_body"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change. `where` is the key, the heading or the text to replace; `value` what comes there."""
+
+    op: Operation
+    where: str = ""
+    value: Value = None
+
+    def text(self) -> str:
+        """Gives the value of an edit of the page's text; raises `Usage` when it is no string."""
+        if not isinstance(self.value, str):
+            raise Usage("edit.value", f"the edit `{self.op}` wants a text as its value")
+        return self.value
+
+
+def apply_edits(data: bytes, edits: Sequence[Edit]) -> bytes:
+    """Gives the page's bytes after all edits; every byte that no edit concerns stays (product.md, promise 2).
+
+    Raises what `frontmatter` and `body` raise, and `Usage` for an operation that does not exist.
+    """
+    for edit in edits:
+        data = _apply(data, edit)
+    return data
+
+
+def touched_keys(edits: Sequence[Edit]) -> frozenset[str]:
+    """Gives the top-level front matter keys that the edits set, remove or append to."""
+    ops = {"set", "remove", "append_item"}
+    return frozenset(edit.where.partition(".")[0] for edit in edits if edit.op in ops)
+
+
+def _apply(data: bytes, edit: Edit) -> bytes:
+    match edit.op:
+        case "set":
+            return frontmatter.set_key(data, edit.where, edit.value)
+        case "remove":
+            return frontmatter.remove_key(data, edit.where)
+        case "append_item":
+            return frontmatter.append_item(data, edit.where, edit.value)
+        case "replace_section":
+            return body.replace_section(data, edit.where, edit.text())
+        case "replace_text":
+            return body.replace_text(data, edit.where, edit.text())
+        case "append":
+            return body.append(data, edit.text())
+        case "prepend":
+            return body.prepend(data, edit.text())
+        case "replace_body":
+            return body.replace_body(data, edit.text())
+        case _:
+            raise Usage("edit.operation", f"there is no edit called {edit.op!r}")
