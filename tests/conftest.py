@@ -9,6 +9,7 @@
 import contextlib
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -32,7 +33,6 @@ PROGRAMS = {
 ROOT = Path(__file__).resolve().parent.parent
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "PCPD_SOAK", "PYTHONPATH", "VIRTUAL_ENV", "TERM")
 _STARTED_HERE = "PCPD_TESTS_WORLD"  # marks the processes of one world, so that its end can find them
-_skipped = pytest.StashKey[Counter[str]]()
 _restore = pytest.StashKey[dict[str, str]]()
 _home = pytest.StashKey[str]()
 
@@ -52,7 +52,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Puts the run into an empty home before any room is imported: the person's own is never touched."""
-    config.stash[_skipped] = Counter()
     config.stash[_restore] = dict(os.environ)
     config.stash[_home] = home = tempfile.mkdtemp(prefix="pcpd-home-")
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -68,42 +67,58 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[_home], ignore_errors=True)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Skips what needs a missing program, and multiplies Hypothesis' examples by the soak factor."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Skips what needs a missing program; marks random tests, and lengthens them by the soak factor."""
     for item in items:
         for mark in item.iter_markers("needs"):
             for tool in mark.args:
                 if program(tool) is None:
                     item.add_marker(pytest.mark.skip(reason=f"needs {tool}, which is not installed here"))
-                    config.stash[_skipped][tool] += 1
-        if SOAK > 1 and isinstance(item, pytest.Function):
-            _lengthen(item)
+        if isinstance(item, pytest.Function):
+            examples = _lengthened(item)
+            if examples or "soak" in item.fixturenames:
+                item.add_marker("soak")
+            item.user_properties.append(("examples", examples))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Names the programs that were missing, with the number of tests each of them cost."""
-    for tool, count in sorted(config.stash[_skipped].items()):
-        terminalreporter.write_line(f"skipped {count} for want of {tool}", yellow=True)
-    for where, reason in _unexplained(terminalreporter):
-        terminalreporter.write_line(f"skipped for another reason: {where}: {reason}", yellow=True)
+    reasons = [reason for _, reason in _skips(terminalreporter)]
+    for tool, count in sorted(Counter(_missing_tool(reason) for reason in reasons).items()):
+        if tool:
+            terminalreporter.write_line(f"skipped {count} for want of {tool}", yellow=True)
+    for test, reason in _skips(terminalreporter):
+        if not _missing_tool(reason):
+            terminalreporter.write_line(f"skipped for another reason: {test}: {reason}", yellow=True)
+    if SOAK > 1:
+        held = terminalreporter.stats.get("passed", [])
+        examples = sum(dict(report.user_properties).get("examples", 0) for report in held)
+        terminalreporter.write_line(f"soak: {len(held)} random tests held, {SOAK} times longer than usual")
+        terminalreporter.write_line(f"soak: up to {examples:,} examples drawn by Hypothesis")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With --strict-skips, an unexplained skip fails the run."""
+    """With --strict-skips, a skip that no missing program explains fails the run."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if session.config.getoption("--strict-skips") and reporter and exitstatus == 0 and _unexplained(reporter):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if session.config.getoption("--strict-skips") and reporter and exitstatus == 0:
+        if not all(_missing_tool(reason) for _, reason in _skips(reporter)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _unexplained(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
-    """Lists skips whose reason is not a program that is missing: (test, reason)."""
-    found = []
-    for report in reporter.stats.get("skipped", []):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if "which is not installed here" not in reason:
-            found.append((report.nodeid, reason))
-    return found
+def _skips(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
+    """Lists the skipped tests with their reasons."""
+    return [
+        (report.nodeid, report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr))
+        for report in reporter.stats.get("skipped", [])
+    ]
+
+
+def _missing_tool(reason: str) -> str:
+    """Gives the program that a skip's reason says is missing, or nothing."""
+    said = re.search(r"needs (\S+), which is not installed here", reason)
+    return said[1] if said else ""
 
 
 def program(tool: str) -> str | None:
@@ -111,14 +126,21 @@ def program(tool: str) -> str | None:
     return next((path for name in PROGRAMS.get(tool, (tool,)) if (path := shutil.which(name))), None)
 
 
-def _lengthen(item: pytest.Function) -> None:
-    """Multiplies a Hypothesis test's examples. Rule-based machines carry their settings on the class."""
+def _lengthened(item: pytest.Function) -> int:
+    """Multiplies a Hypothesis test's examples and gives their number; 0 for a test that is none.
+
+    Rule-based machines carry their settings on the class.
+    """
     function = getattr(item.obj, "__func__", item.obj)
     for place, name in ((function, "_hypothesis_internal_use_settings"), (item.cls, "settings")):
         present = getattr(place, name, None)
-        if isinstance(present, hypothesis.settings) and not getattr(place, "lengthened_by_soak", False):
-            setattr(place, name, hypothesis.settings(present, max_examples=present.max_examples * SOAK))
-            place.lengthened_by_soak = True
+        if isinstance(present, hypothesis.settings):
+            if not getattr(place, "lengthened_by_soak", SOAK == 1):
+                present = hypothesis.settings(present, max_examples=present.max_examples * SOAK)
+                setattr(place, name, present)
+                place.lengthened_by_soak = True
+            return present.max_examples
+    return 0
 
 
 def _places(home: Path) -> dict[str, str]:
