@@ -102,9 +102,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """With --strict-skips, a skip that no missing program explains fails the run."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if session.config.getoption("--strict-skips") and reporter and exitstatus == 0:
-        if not all(_missing_tool(reason) for _, reason in _skips(reporter)):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if not session.config.getoption("--strict-skips") or not reporter or exitstatus != 0:
+        return
+    if not all(_missing_tool(reason) for _, reason in _skips(reporter)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def _skips(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
