@@ -1,0 +1,217 @@
+"""access.yaml of one vault on this device: loads it, keeps the last good one, edits it, says what is wrong.
+
+It lies in the person's configuration folder, never in the vault: a commit that arrives from elsewhere must not
+give a right here. Source: pages.md §4.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from pcpd import durable
+from pcpd.access.owned import Identity, changed_at_ns, identity, read_owned
+from pcpd.errors import Broken, Conflict, Invalid, PcpError
+from pcpd.policy import lists
+from pcpd.policy.grants import Access, Grant, parse_access, render_grant
+from pcpd.policy.strict_yaml import SIZE_LIMIT
+
+NAME = "access.yaml"
+LAST_GOOD = "access.last-good.yaml"
+SETTLE_NS = 2_000_000_000
+NEW_FILE = b"""\
+# Who may do what, where; nothing else is allowed. Edit it by hand, or with `pcpd grant` and `pcpd revoke`.
+grants:
+"""
+
+
+class AccessFile:
+    """The grants in force. Any thread may use it.
+
+    A file that cannot be taken (bad YAML, written by somebody else, unreadable) never opens access: the last
+    good grants stay in force, also over a restart, and `notice` says what is wrong. No file: no grants.
+    """
+
+    def __init__(self, folder: Path, *, uid: int | None = None) -> None:
+        """Names the vault's configuration folder; `uid` is who may own the file, by default this process."""
+        self.path = folder / NAME
+        self.notice: str | None = None
+        self._last_good = folder / LAST_GOOD
+        self._uid = os.geteuid() if uid is None else uid
+        self._lock = threading.Lock()
+        self._seen: Identity | None = None
+        self._settled = False
+        self._data: bytes | None = None
+        self._access: Access | None = None
+
+    def current(self, now: datetime) -> Access:
+        """Gives the grants in force; looks at the file's times first and reads it again when they changed.
+
+        `now` is the wall clock: a file that changed less than 2 s before is read again the next time, since
+        two edits within one tick of the clock leave the same times.
+        """
+        with self._lock:
+            try:
+                seen = identity(self.path)
+            except Broken as error:
+                return self._fall_back(error)
+            if seen != self._seen or not self._settled or self._access is None:
+                self._load()
+                self._seen = seen
+                self._settled = changed_at_ns(seen) + SETTLE_NS <= int(now.timestamp() * 1e9)
+            return self._access or Access()
+
+    def grant(self, grant: Grant) -> bool:
+        """Adds a grant and returns when it is on the disk; False when an equal one stands there already.
+
+        Raises `Invalid` where file or grant are wrong, `Broken` where the file is not to be trusted or cannot
+        be written, `Conflict` where somebody else just changed it.
+        """
+        line = render_grant(grant)
+        with self._lock:
+            data, access = self._for_edit()
+            if grant in access.grants:
+                return False
+            after = lists.append_item(data if data is not None else NEW_FILE, "grants", line)
+            self._replace(data, after, Access((*access.grants, grant)))
+            return True
+
+    def revoke(self, principal: str, *, partitions: Collection[str] = ()) -> int:
+        """Takes a principal's grants away, or only those partitions of them; gives how many it touched.
+
+        Returns when it is on the disk. Raises as `grant` does; when the file cannot be edited because it is
+        wrong, the last good grants, which are what is in force, lose them all the same.
+        """
+        with self._lock:
+            try:
+                data, access = self._for_edit()
+            except (Invalid, Broken):
+                self._revoke_in_force(principal, partitions)
+                raise
+            numbers = _matching(access, principal, partitions)
+            if data is None or not numbers:
+                return 0
+            after: bytes | None = lists.remove_items(data, "grants", numbers)
+            narrowed = _narrowed(access, numbers, partitions)
+            for grant in narrowed:
+                after = after and lists.append_item(after, "grants", render_grant(grant))
+            kept = tuple(grant for n, grant in enumerate(access.grants) if n not in numbers)
+            self._replace(data, after, Access((*kept, *narrowed)))
+            return len(numbers)
+
+    def _load(self) -> None:
+        try:
+            data = read_owned(self.path, uid=self._uid, limit=SIZE_LIMIT)
+            if data is not None and data == self._data and self._access is not None:
+                self.notice = None
+                return
+            access = Access() if data is None else parse_access(data)
+        except (Invalid, Broken) as error:
+            self._fall_back(error)
+            return
+        self._take(data, access)
+
+    def _take(self, data: bytes | None, access: Access) -> None:
+        self.notice = None
+        self._data, self._access = data, access
+        try:
+            if data is None:
+                self._last_good.unlink(missing_ok=True)
+            elif read_owned(self._last_good, uid=self._uid, limit=SIZE_LIMIT) != data:
+                durable.write(self._last_good, data, mode=0o600)
+        except (OSError, Broken) as error:
+            self.notice = (
+                f"{self._last_good} cannot be kept ({error}); after a restart, a bad edit of {NAME} would bring "
+                "back older grants or none"
+            )
+
+    def _fall_back(self, error: PcpError) -> Access:
+        if self._access is None:
+            self._access = self._kept()
+        self._data = None
+        hint = f" ({error.hint})" if error.hint else ""
+        count = len(self._access.grants)
+        stay = f"the last good one stays in force, grants: {count}" if count else "no grant is in force"
+        self.notice = f"{error.message}; {stay}{hint}"
+        return self._access
+
+    def _kept(self) -> Access:
+        """Gives the grants that were in force before this process began."""
+        try:
+            data = read_owned(self._last_good, uid=self._uid, limit=SIZE_LIMIT)
+            return Access() if data is None else parse_access(data)
+        except (Invalid, Broken):
+            return Access()
+
+    def _for_edit(self) -> tuple[bytes | None, Access]:
+        data = read_owned(self.path, uid=self._uid, limit=SIZE_LIMIT)
+        return data, Access() if data is None else parse_access(data)
+
+    def _replace(self, before: bytes | None, after: bytes | None, wanted: Access) -> None:
+        if after is None or parse_access(after) != wanted:
+            raise Invalid(
+                "access.layout",
+                f"{self.path}: the grants are laid out so that one cannot be changed without touching others",
+                hint="edit the file by hand, or write each grant on a line of its own",
+            )
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if before is None:
+                _close_off(self.path.parent)
+            elif read_owned(self.path, uid=self._uid, limit=SIZE_LIMIT) != before:
+                raise Conflict(
+                    "access.changed", f"{self.path} was just changed by somebody else", hint="try again"
+                )
+            durable.write(self.path, after, mode=0o600)
+        except OSError as error:
+            raise Broken(
+                "access.unwritable",
+                f"{self.path} cannot be written: {error.strerror}",
+                hint="make its folder writable for the user that runs pcpd",
+            ) from error
+        self._seen = None
+        self._take(after, wanted)
+
+    def _revoke_in_force(self, principal: str, partitions: Collection[str]) -> None:
+        before = self._access if self._access is not None else self._kept()
+        numbers = _matching(before, principal, partitions)
+        if not numbers:
+            return
+        kept = [grant for n, grant in enumerate(before.grants) if n not in numbers]
+        kept += _narrowed(before, numbers, partitions)
+        self._access = Access(tuple(kept))
+        lines = "".join(f"  - {render_grant(grant)}\n" for grant in kept)
+        try:
+            durable.write(self._last_good, NEW_FILE + lines.encode(), mode=0o600)
+        except OSError as error:
+            raise Broken(
+                "access.unwritable", f"{self._last_good} cannot be written: {error.strerror}"
+            ) from error
+
+
+def _matching(access: Access, principal: str, partitions: Collection[str]) -> list[int]:
+    return [
+        n
+        for n, grant in enumerate(access.grants)
+        if grant.principal == principal and (not partitions or set(partitions) & set(grant.partitions))
+    ]
+
+
+def _narrowed(access: Access, numbers: Collection[int], partitions: Collection[str]) -> list[Grant]:
+    """Gives what is left of the grants `numbers` without `partitions`; nothing when none are named."""
+    if not partitions:
+        return []
+    left = [
+        replace(grant, partitions=tuple(name for name in grant.partitions if name not in partitions))
+        for n, grant in enumerate(access.grants)
+        if n in numbers
+    ]
+    return [grant for grant in left if grant.partitions]
+
+
+def _close_off(folder: Path) -> None:
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(0o700)
