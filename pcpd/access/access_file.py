@@ -1,7 +1,7 @@
 """access.yaml of one vault on this device: loads it, keeps the last good one, edits it, says what is wrong.
 
-It lies in the person's configuration folder, never in the vault: a commit that arrives from elsewhere must not
-give a right here. Source: pages.md §4.
+It lies in the person's configuration folder, never in the vault: a commit that arrives from elsewhere must
+not give a right here. Source: pages.md §4.
 """
 
 import os
@@ -88,8 +88,9 @@ class AccessFile:
         with self._lock:
             try:
                 data, access = self._for_edit()
-            except (Invalid, Broken):
+            except (Invalid, Broken) as error:
                 self._revoke_in_force(principal, partitions)
+                error.hint = f"{error.hint}. What is in force has lost the grants, the file has not"
                 raise
             numbers = _matching(access, principal, partitions)
             if data is None or not numbers:
@@ -124,8 +125,8 @@ class AccessFile:
                 durable.write(self._last_good, data, mode=0o600)
         except (OSError, Broken) as error:
             self.notice = (
-                f"{self._last_good} cannot be kept ({error}); after a restart, a bad edit of {NAME} would bring "
-                "back older grants or none"
+                f"{self._last_good} cannot be kept ({error}); after a restart, a bad edit of {NAME} would "
+                "bring back older grants or none"
             )
 
     def _fall_back(self, error: PcpError) -> Access:
@@ -167,11 +168,7 @@ class AccessFile:
                 )
             durable.write(self.path, after, mode=0o600)
         except OSError as error:
-            raise Broken(
-                "access.unwritable",
-                f"{self.path} cannot be written: {error.strerror}",
-                hint="make its folder writable for the user that runs pcpd",
-            ) from error
+            raise _unwritable(self.path, error) from error
         self._seen = None
         self._take(after, wanted)
 
@@ -187,9 +184,7 @@ class AccessFile:
         try:
             durable.write(self._last_good, NEW_FILE + lines.encode(), mode=0o600)
         except OSError as error:
-            raise Broken(
-                "access.unwritable", f"{self._last_good} cannot be written: {error.strerror}"
-            ) from error
+            raise _unwritable(self._last_good, error) from error
 
 
 def _matching(access: Access, principal: str, partitions: Collection[str]) -> list[int]:
@@ -210,6 +205,14 @@ def _narrowed(access: Access, numbers: Collection[int], partitions: Collection[s
         if n in numbers
     ]
     return [grant for grant in left if grant.partitions]
+
+
+def _unwritable(path: Path, error: OSError) -> Broken:
+    return Broken(
+        "access.unwritable",
+        f"{path} cannot be written: {error.strerror}",
+        hint="make its folder writable for the user that runs pcpd",
+    )
 
 
 def _close_off(folder: Path) -> None:

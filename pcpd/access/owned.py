@@ -78,13 +78,10 @@ def _read_in(folder: int, path: Path, uid: int, limit: int) -> bytes:
 
 def _check(path: Path, found: os.stat_result, uid: int, mode: str) -> None:
     if found.st_uid not in {uid, 0}:
-        raise _untrusted(
-            path, f"belongs to another user (uid {found.st_uid})", f"make it yours: chown {path}"
-        )
+        raise _untrusted(path, f"belongs to another user (uid {found.st_uid})", "make it your own")
     if found.st_mode & OTHERS_WRITE:
-        raise _untrusted(
-            path, "can be written by other users", f"look at what it says, then: chmod {mode} {path}"
-        )
+        why = "can be written by other users"
+        raise _untrusted(path, why, f"look at what it says, then chmod {mode} {path}")
 
 
 def _untrusted(path: Path, why: str, hint: str) -> Broken:
