@@ -15,10 +15,11 @@ from pathlib import Path
 
 AT_FDCWD = -100 if sys.platform.startswith("linux") else -2
 
-_NETWORK_TYPES = frozenset(
-    "9p acfs afpfs afs beegfs ceph cifs coda davfs drvfs fuse gfs gfs2 gpfs lustre ncpfs nfs nfs3 nfs4 ocfs2"
-    " prl_fs smb2 smb3 smbfs vboxsf virtiofs vmhgfs webdav".split()
-)
+_NETWORK_TYPES = frozenset({
+    "9p", "acfs", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "fuse", "gfs", "gfs2",
+    "gpfs", "lustre", "ncpfs", "nfs", "nfs3", "nfs4", "ocfs2", "prl_fs", "smb2", "smb3", "smbfs",
+    "vboxsf", "virtiofs", "vmhgfs", "webdav",
+})  # fmt: skip
 
 # Linux: flags of renameat2(2). macOS: flags of renameatx_np(2).
 _NO_REPLACE, _SWAP = (1, 2) if sys.platform.startswith("linux") else (4, 2)

@@ -1,0 +1,331 @@
+"""Lists a vault: every file that belongs to it, with its stat, and what could not be looked at.
+
+A scan reads no page. It walks with open folders, never following a link, so that a folder swapped for a
+link under its feet leads nowhere. It refuses to call a vanished vault empty, and names the folders that it
+could not list, so that nobody takes their pages for deleted. Source: field-hazards.md, vault/.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pcpd.errors import Unavailable
+from pcpd.pages.changes import Stat
+from pcpd.vault.ignore import OWN_PREFIX, SOURCES, Ignore, Rules, is_passing, read_source
+
+DEEPEST = 100
+"""Folders nested deeper are not looked into: one open folder for each level must stay affordable."""
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class RootIdentity(NamedTuple):
+    """Which folder the vault's root is, whatever its path: another one in its place is another vault."""
+
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, root: Path) -> Self:
+        """Looks at the folder `root`. Raises `Unavailable` (`vault.vanished`) where there is none."""
+        handle = open_root(root, None)
+        try:
+            return cls.of_open(handle)
+        finally:
+            os.close(handle)
+
+    @classmethod
+    def of_open(cls, handle: int) -> Self:
+        """Looks at an open folder."""
+        seen = os.fstat(handle)
+        return cls(seen.st_dev, seen.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that is neither listed nor ignored. `file` is printable, `reason` is a clause."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a scan found. All names are vault-relative.
+
+    What is in or below `unreadable` is unknown, not gone; `nested` folders hold git repositories of their
+    own; `mounts` are folders on another file system than the root; `leftovers` are temporary files of ours;
+    `folders` are all that were looked into, the root as an empty text.
+    """
+
+    files: dict[str, Stat] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    nested: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+def scan(
+    root: Path,
+    ignore: Ignore,
+    *,
+    identity: RootIdentity | None = None,
+    folder: str = "",
+    mounts: frozenset[str] = frozenset(),
+) -> Listing:
+    """Lists what is in `folder` and below, by default all, and reads the ignore rules anew on its way.
+
+    A `folder` that is gone, ignored or a link gives an empty listing. `mounts` are folders that were mounts
+    before: where one is none any more, it counts as unreadable, not as empty. Raises `Unavailable`
+    (`vault.vanished`) when the root is gone, cannot be listed, or is not the folder `identity`, before or
+    after.
+    """
+    handle = open_root(root, identity)
+    try:
+        known = RootIdentity.of_open(handle)
+        walk = _Walk(ignore, mounts, known.device)
+        _start(walk, handle, folder)
+    finally:
+        os.close(handle)
+    os.close(open_root(root, known))
+    if "" in walk.unreadable:
+        raise _vanished(root, "cannot be listed")
+    return walk.listing()
+
+
+def open_root(root: Path, identity: RootIdentity | None) -> int:
+    """Opens the vault's root and gives the descriptor.
+
+    Raises `Unavailable` (`vault.vanished`) when it is gone, or is not the folder `identity`.
+    """
+    try:
+        handle = os.open(root, FOLDER_FLAGS & ~os.O_NOFOLLOW)
+    except OSError as error:
+        raise _vanished(root, f"cannot be opened: {error.strerror}") from error
+    if identity is not None and RootIdentity.of_open(handle) != identity:
+        os.close(handle)
+        raise _vanished(root, "is another folder than before")
+    return handle
+
+
+def open_folder(root: int, folder: str) -> int:
+    """Opens a vault-relative folder, one segment after the other and through no link; gives the descriptor.
+
+    Raises OSError: NotADirectoryError also where a segment is a link.
+    """
+    handle = os.dup(root)
+    for segment in folder.split("/") if folder else ():
+        try:
+            below = os.open(segment, FOLDER_FLAGS, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = below
+    return handle
+
+
+def stat_one(root: int, file: str) -> Stat | None:
+    """Gives the stat of a file below the open folder `root`; None where no regular file has that name."""
+    folder, _, name = file.rpartition("/")
+    try:
+        handle = open_folder(root, folder)
+    except OSError:
+        return None
+    try:
+        seen = os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(handle)
+    return stat_of(seen) if stat.S_ISREG(seen.st_mode) else None
+
+
+def stat_of(seen: os.stat_result) -> Stat:
+    """Keeps of a stat what tells versions apart."""
+    return Stat(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode & 0o7777)
+
+
+class _Walk:
+    """What one scan has gathered so far."""
+
+    def __init__(self, ignore: Ignore, mounts: frozenset[str], device: int) -> None:
+        self.ignore = ignore
+        self.device = device
+        self.expected_mounts = mounts
+        self.files: dict[str, Stat] = {}
+        self.unreadable: list[str] = []
+        self.skipped: list[Skipped] = []
+        self.nested: list[str] = []
+        self.mounts: list[str] = []
+        self.leftovers: list[str] = []
+        self.folders: list[str] = []
+
+    def listing(self) -> Listing:
+        return Listing(
+            self.files,
+            tuple(self.unreadable),
+            tuple(self.skipped),
+            tuple(self.nested),
+            tuple(self.mounts),
+            tuple(self.leftovers),
+            tuple(self.folders),
+        )
+
+    def look_into(self, handle: int, folder: str, rules: Rules, above: tuple[RootIdentity, ...]) -> None:
+        """Lists the open `folder` and what is below; `above` are the folders that it lies in."""
+        self.folders.append(folder)
+        prefix = f"{folder}/" if folder else ""
+        below: list[str] = []
+        try:
+            with os.scandir(handle) as entries:
+                self._sort(entries, prefix, rules, below)
+        except OSError:
+            # What was found so far is true, but what was not found may be there all the same.
+            self.unreadable.append(folder)
+        for name in below:
+            self._descend(handle, prefix + name, rules, above)
+
+    def _sort(self, entries: Iterable[os.DirEntry[str]], prefix: str, rules: Rules, below: list[str]) -> None:
+        # This loop runs once a file of the vault; everything here that is not per file stands elsewhere.
+        ignored = is_passing if rules.is_plain else rules.ignores_file
+        files = self.files
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not rules.ignores_folder(name):
+                    below.append(name)
+                elif name == ".git":
+                    self._note_repository(prefix)
+            elif ignored(name):
+                self._note_ignored(prefix, name)
+            elif not (name.isascii() or _is_unicode(name)):
+                self.skipped.append(Skipped(printable(prefix + name), "its name is not UTF-8"))
+            elif entry.is_file(follow_symlinks=False):
+                try:
+                    seen = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError:
+                    self.unreadable.append(prefix + name)
+                    continue
+                if seen.st_mode & 0o170000 == stat.S_IFREG:
+                    files[prefix + name] = _new_stat(
+                        Stat,
+                        (
+                            seen.st_size,
+                            seen.st_mtime_ns,
+                            seen.st_ctime_ns,
+                            seen.st_ino,
+                            seen.st_mode & 0o7777,
+                        ),
+                    )
+            else:
+                self.skipped.append(Skipped(prefix + name, _odd_kind(entry)))
+
+    def _descend(self, parent: int, folder: str, rules: Rules, above: tuple[RootIdentity, ...]) -> None:
+        name = folder.rpartition("/")[2]
+        if not (name.isascii() or _is_unicode(name)):
+            self.skipped.append(Skipped(printable(folder), "its name is not UTF-8"))
+            return
+        if len(above) >= DEEPEST:
+            self.skipped.append(Skipped(folder, f"it lies more than {DEEPEST} folders deep"))
+            return
+        try:
+            handle = os.open(name, FOLDER_FLAGS, dir_fd=parent)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # removed, or replaced by a file or a link, since its parent was listed
+        except OSError:
+            self.unreadable.append(folder)
+            return
+        try:
+            self.enter(handle, folder, rules, above)
+        finally:
+            os.close(handle)
+
+    def enter(self, handle: int, folder: str, rules: Rules | None, above: tuple[RootIdentity, ...]) -> None:
+        """Looks into the open `folder`, unless it contains itself or its file system has gone."""
+        own = RootIdentity.of_open(handle)
+        if own in above:
+            self.skipped.append(Skipped(folder, "it is mounted inside itself"))
+            return
+        if own.device != self.device:
+            self.mounts.append(folder)
+        elif folder in self.expected_mounts:
+            self.unreadable.append(folder)
+            return
+        sources = [(name, data) for name in SOURCES if (data := _source(handle, name)) is not None]
+        inside = self.ignore.enter(rules, folder, sources)
+        self.look_into(handle, folder, inside, (*above, own))
+
+    def _note_repository(self, prefix: str) -> None:
+        if prefix:
+            self.nested.append(prefix[:-1])
+
+    def _note_ignored(self, prefix: str, name: str) -> None:
+        if name.startswith(OWN_PREFIX):
+            self.leftovers.append(prefix + name)
+        elif name == ".git":
+            self._note_repository(prefix)
+
+
+_new_stat: Callable[[type[Stat], tuple[int, int, int, int, int]], Stat] = tuple.__new__
+
+
+def _start(walk: _Walk, root: int, folder: str) -> None:
+    if not folder:
+        walk.ignore.refresh()
+        walk.enter(root, "", None, ())
+        return
+    parent, _, name = folder.rpartition("/")
+    rules = walk.ignore.rules(parent)
+    if rules is None or rules.ignores_folder(name):
+        return
+    try:
+        handle = open_folder(root, folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        walk.unreadable.append(folder)
+        return
+    try:
+        walk.enter(handle, folder, rules, ())
+    finally:
+        os.close(handle)
+
+
+def _source(handle: int, name: str) -> bytes | None:
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle)
+    except OSError:
+        return None
+    return read_source(file)
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(name: str) -> str:
+    """Gives a name in which bytes that are not UTF-8 stand as escapes, so that it can be shown and stored."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _odd_kind(entry: os.DirEntry[str]) -> str:
+    return "it is a link, and links are not followed" if entry.is_symlink() else "it is no regular file"
+
+
+def _vanished(root: Path, why: str) -> Unavailable:
+    return Unavailable(
+        "vault.vanished",
+        f"the vault {root} {why}; nothing in it is taken for deleted",
+        hint="mount it again or put the folder back; pcpd goes on by itself",
+        details={"root": str(root)},
+    )
