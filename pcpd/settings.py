@@ -228,4 +228,6 @@ def _as(given: object, default: object, *, from_text: bool) -> float | str | Non
             return kind(str(given))
         except ValueError:
             return None
-    return kind(given) if type(given) in {int, kind} else None  # type: ignore[call-overload, no-any-return]
+    if isinstance(given, bool) or not isinstance(given, int | float) or type(given) not in {int, kind}:
+        return None
+    return kind(given)
