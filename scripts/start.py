@@ -25,6 +25,14 @@ def main(arguments: list[str]) -> int:
             python = ready(development=True)
             os.chdir(ROOT)
             os.execv(python, [str(python), "-m", "pytest", *rest])
+        case ["bench", *rest]:
+            python = ready(development=True)
+            os.chdir(ROOT)
+            os.execve(
+                python,
+                [str(python), "-m", "benchmark", *rest],
+                os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
+            )
         case ["run"]:
             return run(None)
         case ["run", "-h" | "--help"]:

@@ -1,0 +1,117 @@
+"""History: one page, five hundred, thirty thousand; and what a commit costs those who read meanwhile."""
+
+import subprocess
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pygit2
+from pcpd.history.repository import Change, Repository
+
+from benchmark.machine import median, timed
+from benchmark.person import Agent, Person
+from benchmark.report import Row
+
+ROUNDS = 20
+
+
+def _dirty(vault: Path, files: list[str], mark: str) -> None:
+    for file in files:
+        with (vault / file).open("ab") as page:
+            page.write(f"\nchanged for {mark}\n".encode())
+
+
+def _ours(repository: Repository, vault: Path, files: list[str]) -> None:
+    changes = [Change(file, repository.store(file, (vault / file).read_bytes())) for file in files]
+    repository.commit(changes, "bench: pages changed", {}, datetime.now(UTC))
+    repository.settle(files)
+
+
+def _libgit2(repository: pygit2.Repository, vault: Path, file: str) -> None:
+    """The least: blob, the trees along the path, a commit object, the ref; nothing is fsynced."""
+    oid, mode = repository.create_blob((vault / file).read_bytes()), pygit2.GIT_FILEMODE_BLOB
+    head = repository.head.peel(pygit2.Commit)
+    parts = file.split("/")
+    for depth in range(len(parts) - 1, -1, -1):
+        tree = head.tree[("/".join(parts[:depth]))] if depth else head.tree
+        builder = repository.TreeBuilder(tree)
+        builder.insert(parts[depth], oid, mode)
+        oid, mode = builder.write(), pygit2.GIT_FILEMODE_TREE
+    who = pygit2.Signature("bench", "bench@example.org")
+    repository.create_commit("HEAD", who, who, "bench", oid, [head.id])
+
+
+def _fast_import(vault: Path, files: list[str]) -> None:
+    """The least for many: git fast-import of the same bytes, one commit."""
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=vault, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    parts = [
+        b"commit refs/heads/limit\ncommitter b <b@example.org> 0 +0000\ndata 1\nx\nfrom "
+        + head.encode()
+        + b"\n"
+    ]
+    for file in files:
+        data = (vault / file).read_bytes()
+        parts.append(b'M 100644 inline "%s"\ndata %d\n%s\n' % (file.encode(), len(data), data))
+    subprocess.run(["git", "fast-import", "--quiet", "--force"], cwd=vault, input=b"".join(parts), check=True)
+
+
+def commits(vault: Path, pages: int, context_id: str) -> list[Row]:
+    """Times commits in a vault whose pages are all in git already."""
+    files = sorted(str(file.relative_to(vault)) for file in vault.rglob("*.md") if file.name.isascii())
+    repository = Repository.open(vault, context_id=context_id, create=False)
+    ours = []
+    raw = pygit2.Repository(str(vault))
+    for n in range(ROUNDS + 2):
+        _dirty(vault, [files[n]], f"ours {n}")
+        ours.append(timed(lambda n=n: _ours(repository, vault, [files[n]])))
+    bare = [timed(lambda n=n: _libgit2(raw, vault, files[n + 100])) for n in range(ROUNDS + 2)]
+    subprocess.run(["git", "-C", str(vault), "read-tree", "HEAD"], check=True)
+    goal = 60 if pages <= 10_000 else 120
+    one, least = median(ours[2:]), median(bare[2:])
+    note = "durable, entry of the index refreshed; limit: libgit2, not durable"
+    rows = [Row("commit of one page", pages, one, least, "ms", f"≤ {goal} ms", one <= goal, note)]
+    for count, bound in ((500, 0.4), (30_000, 12.0)):
+        if count > len(files):
+            continue
+        some = files[-count:]
+        _dirty(vault, some, f"many {count}")
+        took = timed(lambda some=some: _ours(repository, vault, some)) / 1000
+        least = timed(lambda some=some: _fast_import(vault, some)) / 1000
+        what = f"{count:,} pages in one commit"
+        rows.append(
+            Row(what, pages, took, least, "s", f"≤ {bound} s", took <= bound, "limit: git fast-import")
+        )
+    return rows
+
+
+def readers_meanwhile(person: Person, vault: Path, pages: int) -> list[Row]:
+    """Searches without pause while saves are being committed, and without; the longest answers of each."""
+    files = sorted(vault.rglob("*.md"))[:30]
+    with person.owner(vault):
+        agent = Agent(person, vault, "agent:bench")
+        agent.search("warm up")
+        quiet = _longest(agent, 3.0)
+        saver = threading.Thread(target=lambda: [(_append(file), time.sleep(0.4)) for file in files])
+        saver.start()
+        busy = _longest(agent, 15.0)
+        saver.join()
+        agent.close()
+    what = "longest search while pages are committed"
+    return [
+        Row(what, pages, busy, quiet, "ms", "≤ quiet + 20 ms", busy <= quiet + 20, "limit: nothing committed")
+    ]
+
+
+def _append(file: Path) -> None:
+    with file.open("ab") as page:
+        page.write(b"\none more line\n")
+
+
+def _longest(agent: Agent, seconds: float) -> float:
+    longest, end = 0.0, time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        longest = max(longest, timed(lambda: agent.search("tealharbor")))
+    return longest

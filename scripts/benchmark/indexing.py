@@ -1,0 +1,81 @@
+"""The index: made from nothing, found in step at a start, its size, and what it leaves alone."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmark import limits
+from benchmark.machine import cpu_seconds, median, memory_mb, size_of, timed, tree_digest
+from benchmark.person import ROOT, Person
+from benchmark.report import Row
+from pcpd.vault.ignore import Ignore
+from pcpd.vault.scan import scan
+
+STARTS = 5
+
+
+def fts_tables() -> str:
+    """Gives the SQL of pcpd's own full-text tables, which the limit script fills too."""
+    schema = "\n".join(file.read_text() for file in sorted((ROOT / "pcpd/index/schema").glob("*.sql")))
+    return "\n".join(re.findall(r"^CREATE VIRTUAL TABLE .*?^\);", schema, re.DOTALL | re.MULTILINE))
+
+
+def limit_index(vault: Path, work: Path) -> tuple[dict[str, float], Path]:
+    """Runs the limit script in a process of its own; gives its seconds and its database."""
+    database = work / "limit.sqlite"
+    for old in work.glob("limit.sqlite*"):
+        old.unlink()
+    done = subprocess.run(
+        [sys.executable, limits.__file__, str(vault), str(database)],
+        input=fts_tables(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures, database
+
+
+def from_nothing(person: Person, vault: Path, pages: int, work: Path) -> list[Row]:
+    """Adopts the vault, starts its first owner, then rebuilds; CPU seconds of the owner are what counts."""
+    before = tree_digest(vault)
+    text = size_of(vault, "*.md")
+    person.pcpd("init", vault)
+    shutil.rmtree(person.home / "state")  # whatever `init` has indexed already
+    with person.owner(vault) as owner:
+        first_cpu, first_wall = cpu_seconds(owner.pid), owner.ready_s
+        highest = memory_mb(owner.pid, "VmHWM")
+        limit, _ = limit_index(vault, work)
+        person.ask(vault, "status")
+        started = cpu_seconds(owner.pid)
+        person.pcpd("--vault", vault, "rebuild")
+        rebuilt = cpu_seconds(owner.pid) - started
+        size = size_of(person.home / "state", "index-*.sqlite")
+    same = tree_digest(vault) == before
+    per_page = rebuilt / pages * 1000
+    what = "full index from nothing"
+    note = f"first start, ready after {first_wall:.1f} s: {first_cpu:.1f} CPU s, history included"
+    least, least_page = limit["cpu"], limit["cpu"] / pages * 1000
+    return [
+        Row(f"{what}, CPU", pages, rebuilt, least, "s", "≤ 2 × limit", rebuilt <= 2 * least, note),
+        Row("index, CPU a page", pages, per_page, least_page, "ms", "50,000 ≤ 1.2 × 10,000", None),
+        Row("memory while indexing", pages, highest, None, "MB", "≤ 180 MB", highest <= 180),
+        Row("size of the index", pages, size / text, None, "× the text", "≤ 3 ×", size <= 3 * text),
+        Row("vaults changed by the first index", pages, 0 if same else 1, None, "", "0", same),
+    ]
+
+
+def unchanged_start(person: Person, vault: Path, pages: int) -> list[Row]:
+    """Starts owners on a vault that is in step, and compares the scan with bare scandir and stat."""
+    starts = []
+    for _ in range(STARTS):
+        with person.owner(vault) as owner:
+            starts.append(owner.ready_s)
+    ignore = Ignore.load(vault)
+    ours = median([timed(lambda: scan(vault, ignore)) for _ in range(9)])
+    bare = median([timed(lambda: limits.scan(vault)) for _ in range(9)])
+    ready = median(starts)
+    return [
+        Row("start with nothing changed, until `ready`", pages, ready, None, "s", "≤ 0.8 s", ready <= 0.8),
+        Row("its scan", pages, ours, bare, "ms", "≤ 2 × limit", ours <= 2 * bare, "limit: scandir and stat"),
+    ]

@@ -1,0 +1,144 @@
+"""From an editor's save to an agent's search: one page, many pages at once, and nothing at all."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+from benchmark.limits import SaveToFound
+from benchmark.machine import cpu_seconds, median, memory_mb, p95, until
+from benchmark.person import Agent, Owner, Person
+from benchmark.report import Row
+
+SAVES = 200
+IDLE_S = 60
+_PAGE = "---\ntitle: Saved {n}\ntags: [bench]\n---\n\nThe word is savedword{n}x, and that is all.\n"
+_WRITER = """
+import pathlib, sys
+root, count = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+for n in range(count):
+    if n % 500 == 0:
+        folder = root / f"burst-{n // 500:03d}"
+        folder.mkdir(parents=True)
+    (folder / f"page-{n:05d}.md").write_text(f"# Page {n}\\n\\nBurst word number{n}x.\\n")
+"""
+
+
+def save_to_found(person: Person, vault: Path, pages: int, work: Path) -> list[Row]:
+    """Saves pages by rename and asks over MCP until each is found."""
+    folder = vault / "inbox"
+    samples = []
+    with person.owner(vault):
+        agent = Agent(person, vault, "agent:bench")
+        agent.search("warm up")
+        for n in range(SAVES):
+            draft = vault / ".draft"
+            draft.write_text(_PAGE.format(n=n), encoding="utf-8")
+            start = time.perf_counter()
+            draft.replace(folder / f"saved-{n}.md")
+            while f"saved-{n}" not in agent.search(f"savedword{n}x"):
+                if time.perf_counter() - start > 30:
+                    raise TimeoutError(f"saved-{n} was never found")
+            samples.append((time.perf_counter() - start) * 1000)
+        agent.close()
+    limit = _limit(work)
+    what = "saved in an editor → found over MCP (200 saves)"
+    p50, high = median(samples), p95(samples)
+    return [
+        Row(
+            f"{what}, median",
+            pages,
+            p50,
+            median(limit),
+            "ms",
+            "≤ 10 ms",
+            p50 <= 10,
+            "limit: inotify and one row",
+        ),
+        Row(f"{what}, p95", pages, high, p95(limit), "ms", "≤ 40 ms", high <= 40),
+    ]
+
+
+def _limit(work: Path) -> list[float]:
+    folder = work / "limit-saves"
+    folder.mkdir()
+    bare = SaveToFound(folder, work / "limit-saves.sqlite")
+    return [bare.save(f"saved-{n}.md", _PAGE.format(n=n).encode()) for n in range(SAVES)]
+
+
+def burst(person: Person, vault: Path, count: int) -> list[Row]:
+    """Writes many new files at once while an owner watches, and waits until all are indexed."""
+    vault.mkdir()
+    person.pcpd("init", vault)
+    with person.owner(vault) as owner:
+        before = memory_mb(owner.pid)
+        stalls = _Stalls(owner)
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", _WRITER, str(vault), str(count)], check=True)
+        wrote_s = time.perf_counter() - start
+        until(lambda: person.ask(vault, "status")["pages"] == count, timeout_s=600, pause_s=0.5)
+        took_s = time.perf_counter() - start
+        longest = stalls.end()
+        more = memory_mb(owner.pid, "VmHWM") - before
+        found = person.ask(vault, "search", f"number{count - 1}x")["total"]
+        differences = json.loads(person.pcpd("--vault", vault, "doctor", "--deep", "--json"))["differences"]
+    whole = found == 1 and not differences
+    what = f"{count:,} files written at once"
+    return [
+        Row(
+            f"{what}, all searchable", count, took_s, wrote_s, "s", "all found", whole, "limit: writing them"
+        ),
+        Row(f"{what}, longest answer of `health`", count, longest, None, "ms", "≤ 50 ms", longest <= 50),
+        Row(f"{what}, memory on top", count, more, None, "MB", "≤ 60 MB", more <= 60),
+    ]
+
+
+class _Stalls:
+    """Asks the owner's health without pause and remembers the longest wait: how long its event loop stood."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._url = f"{owner.url}/vault/v1/health"
+        self._longest = 0.0
+        self._ended = threading.Event()
+        self._asker = threading.Thread(target=self._ask)
+        self._asker.start()
+
+    def end(self) -> float:
+        """Stops asking and gives the longest answer in milliseconds."""
+        self._ended.set()
+        self._asker.join()
+        return self._longest
+
+    def _ask(self) -> None:
+        while not self._ended.wait(0.01):
+            start = time.perf_counter()
+            with urllib.request.urlopen(self._url, timeout=30) as answer:
+                answer.read()
+            self._longest = max(self._longest, (time.perf_counter() - start) * 1000)
+
+
+def idle(person: Person, vault: Path, pages: int) -> list[Row]:
+    """Leaves an owner alone for a minute, beside a bare uvicorn that does nothing either."""
+    bare = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "--log-level", "critical", "--port", "0", "benchmark.bare:app"]
+    )
+    try:
+        with person.owner(vault) as owner:
+            person.ask(vault, "status")
+            time.sleep(5)  # what a start leaves behind: imports, idle packing
+            before, before_bare = cpu_seconds(owner.pid), cpu_seconds(bare.pid)
+            time.sleep(IDLE_S)
+            used = (cpu_seconds(owner.pid) - before) / IDLE_S * 100
+            used_bare = (cpu_seconds(bare.pid) - before_bare) / IDLE_S * 100
+            rest = memory_mb(owner.pid)
+    finally:
+        bare.terminate()
+        bare.wait()
+    note = "limit: bare uvicorn"
+    return [
+        Row("idle owner for 60 s, CPU", pages, used, used_bare, "%", "≤ 0.3 %", used <= 0.3, note),
+        Row("memory at rest", pages, rest, None, "MB", "≤ 130 MB", rest <= 130),
+    ]
