@@ -1,0 +1,98 @@
+"""Finds and lists pages by what they are called and when they changed. Asking their text is `search`'s."""
+
+from dataclasses import dataclass
+
+from pcpd.index import cursors
+from pcpd.index.rows import PAGE_COLUMNS, PageRow, page_row, tail_of
+from pcpd.index.visible import where
+from pcpd.pages.paths import lookup_key
+from pcpd.policy.decide import Visibility
+from pcpd.sqlite import Reads
+
+_SELECT = f"SELECT {PAGE_COLUMNS} FROM pages AS p JOIN files AS f ON f.id = p.id"  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class PageList:
+    """Some pages of a list, how many the whole list has, and the cursor to go on with, or None at its end."""
+
+    pages: tuple[PageRow, ...]
+    total: int
+    cursor: str | None
+
+
+def find(reads: Reads, text: str) -> list[PageRow]:
+    """Gives the pages that a person may mean: by path, else by its lookup form, else by id, else by file name.
+
+    Several matches of one way are all given, by path: a clash, or a name in several folders.
+    """
+    wanted = text.removesuffix(".md").strip("/")
+    key = lookup_key(wanted)
+    tail = tail_of(key)
+    ways: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("p.key = ? AND p.path = ?", (key, wanted)),
+        ("p.key = ?", (key,)),
+        ("p.own_id = ?", (text,)),
+        ("(p.tail = ? OR (p.tail > ? AND p.tail < ?))", (tail, f"{tail}/", f"{tail}0")),
+    )
+    for condition, values in ways:
+        rows = reads.execute(f"{_SELECT} WHERE {condition} ORDER BY p.path", values).fetchall()
+        if rows:
+            return [page_row(row) for row in rows]
+    return []
+
+
+def listing(
+    reads: Reads, visible: Visibility, *, folder: str = "", limit: int = 100, cursor: str | None = None
+) -> PageList:
+    """Lists the pages in a folder and below, by path; the same in every order of edits, to the very end.
+
+    Raises `Usage` (`index.cursor`) for a cursor that no answer gave.
+    """
+    condition, values = where(visible)
+    prefix = lookup_key(folder.strip("/"))
+    if prefix:
+        condition += " AND p.key > ? AND p.key < ?"
+        values = [*values, f"{prefix}/", f"{prefix}0"]
+    after = cursors.read(cursor, (str, str)) or ("", "")
+    rows = reads.execute(
+        f"{_SELECT} WHERE {condition} AND p.key >= ? AND (p.key, p.path) > (?, ?)"
+        " ORDER BY p.key, p.path LIMIT ?",
+        (*values, after[0], *after, limit + 1),
+    ).fetchall()
+    pages = tuple(page_row(row) for row in rows[:limit])
+    total = _count(reads, condition, values) if prefix else _count_all(reads, visible)
+    more = len(rows) > limit
+    return PageList(
+        pages, total, cursors.write((lookup_key(pages[-1].path), pages[-1].path)) if more else None
+    )
+
+
+def recent(reads: Reads, visible: Visibility, *, limit: int = 20, cursor: str | None = None) -> PageList:
+    """Lists pages by `updated`, the newest first. Raises `Usage` (`index.cursor`)."""
+    condition, values = where(visible)
+    after = cursors.read(cursor, (str, str))
+    if after:
+        condition += " AND p.updated <= ? AND (p.updated < ? OR p.path > ?)"
+        values = [*values, after[0], *after]
+    rows = reads.execute(
+        f"{_SELECT} WHERE {condition} ORDER BY p.updated DESC, p.path LIMIT ?", (*values, limit + 1)
+    ).fetchall()
+    pages = tuple(page_row(row) for row in rows[:limit])
+    more = len(rows) > limit
+    return PageList(
+        pages,
+        _count_all(reads, visible),
+        cursors.write((pages[-1].updated, pages[-1].path)) if more else None,
+    )
+
+
+def _count(reads: Reads, condition: str, values: list[object]) -> int:
+    return int(reads.execute(f"SELECT count(*) FROM pages AS p WHERE {condition}", values).fetchone()[0])  # noqa: S608
+
+
+def _count_all(reads: Reads, visible: Visibility) -> int:
+    """Counts by the full text's classes, which have the same columns: a few rows instead of all pages."""
+    condition, values = where(visible)
+    row = reads.execute(f"SELECT coalesce(sum(p.pages), 0) FROM classes AS p WHERE {condition}", values)  # noqa: S608
+    return int(row.fetchone()[0])

@@ -1,0 +1,100 @@
+"""The tables as a whole: counts, problems, clashes, what was left out, and a dump that a rebuild must equal."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pcpd.index import fulltext
+from pcpd.pages.page import Problem
+from pcpd.sqlite import Reads
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many pages and attachments are known, and how many pages have problems or are hidden."""
+
+    pages: int
+    attachments: int
+    problems: int
+    hidden: int
+
+
+class Found(NamedTuple):
+    """A problem and the file that it was found in."""
+
+    file: str
+    problem: Problem
+
+
+def counts(reads: Reads) -> Counts:
+    """Counts pages, other files, pages with problems, and pages that are proposed or rejected."""
+    pages, problems, hidden = reads.execute(
+        "SELECT count(*), count(CASE WHEN problems > 0 THEN 1 END), coalesce(sum(hidden), 0) FROM pages"
+    ).fetchone()
+    files = reads.execute("SELECT count(*) FROM files").fetchone()[0]
+    return Counts(pages, files - pages, problems, hidden)
+
+
+def problems(reads: Reads) -> Iterator[Found]:
+    """Gives every problem of every page, by file."""
+    for file, code, message, line in reads.execute(
+        "SELECT f.file, b.code, b.message, b.line FROM problems AS b JOIN files AS f ON f.id = b.page"
+        " ORDER BY f.file, b.seq"
+    ):
+        yield Found(file, Problem(code, message, line))
+
+
+def left_out(reads: Reads) -> list[tuple[str, str]]:
+    """Gives the files that were not read, and why, by name."""
+    rows = reads.execute("SELECT file, note FROM files WHERE note <> '' ORDER BY file")
+    return [(file, note) for file, note in rows]
+
+
+def clashes(reads: Reads) -> list[tuple[str, ...]]:
+    """Gives the paths that differ only by case or Unicode form, and those that share an id, group by group."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for kind, name, path in reads.execute(
+        "SELECT 'key', key, path FROM pages WHERE key IN (SELECT key FROM pages GROUP BY key HAVING count(*) > 1)"
+        " UNION ALL SELECT 'id', own_id, path FROM pages WHERE own_id IN"
+        " (SELECT own_id FROM pages WHERE own_id IS NOT NULL GROUP BY own_id HAVING count(*) > 1)"
+        " ORDER BY 1 DESC, 2, 3"
+    ):
+        groups.setdefault((kind, name), []).append(path)
+    return [tuple(paths) for paths in groups.values()]
+
+
+def dump(reads: Reads) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Gives table and row of all that follows from the vault, in an order and form that a rebuild gives too.
+
+    Without the numbers of rows, the times of reading, what is owed (outbox), and notes about the index itself.
+    """
+    for row in reads.execute("SELECT file, kind, size, lower(hex(version)), note FROM files ORDER BY file"):
+        yield "files", tuple(row)
+    for table, columns, order in _OF_PAGES:
+        for row in reads.execute(
+            f"SELECT p.path, {columns} FROM {table} AS t JOIN pages AS p ON p.id = t.{_KEY.get(table, 'page')}"  # noqa: S608
+            f" ORDER BY p.path, {order}"
+        ):
+            yield table, tuple(row)
+    yield from fulltext.dump(reads)
+
+
+_KEY = {"pages": "id"}
+_OF_PAGES = (
+    (
+        "pages",
+        "t.key, t.tail, t.title, t.own_id, t.type, t.declared, t.partition, t.category, t.sensitivity, t.hidden,"
+        " t.lifecycle, t.review_state, t.updated, t.is_dated, t.recorded_at, t.valid_from, t.valid_until,"
+        " t.expires, t.importance, t.confidence, t.origin, t.author, t.is_conversation, t.problems",
+        "t.path",
+    ),
+    ("tags", "t.key, t.tag", "t.key"),
+    ("aliases", "t.tail, t.alias", "t.tail"),
+    ("properties", "t.key, t.value", "t.key, t.value"),
+    ("problems", "t.seq, t.code, t.message, t.line", "t.seq"),
+    (
+        "links",
+        "t.seq, t.kind, t.target, t.tail, t.exact, t.rel, t.heading, t.alias, t.line",
+        "t.seq",
+    ),
+)
