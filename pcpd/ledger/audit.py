@@ -1,8 +1,8 @@
 """The audit trail: one row per act of an agent, without content, in a chain under a key of this device.
 
 Rows name pages by opaque numbers; the table from number to path stands outside the chain and can be erased.
-The key lies in the same file, so the chain shows edits by hand or by programs that do not know pcpd, not those
-of a program of the same user that does. Source: pages.md §6, erasure.md.
+The key lies in the same file, so the chain shows edits by hand or by programs that do not know pcpd, not
+those of a program of the same user that does. Source: pages.md §6, erasure.md.
 """
 
 import json
@@ -24,8 +24,8 @@ _ADD = f"INSERT INTO audit ({COLUMNS}, mac) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 class AuditRow:
     """One act. `at` is RFC 3339 UTC; `channel` is mcp, http, cli, management or disk; `outcome` ok or a code.
 
-    Without an `id` the ledger gives one; a row whose `id` is in the trail already is not added again. `number`
-    is its place in the trail, given by the ledger.
+    Without an `id` the ledger gives one; a row whose `id` is in the trail already is not added again.
+    `number` is its place in the trail, given by the ledger.
     """
 
     at: str

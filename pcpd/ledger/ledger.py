@@ -86,20 +86,20 @@ class Ledger:
         What a `durable` one wrote survives a power cut; else it survives the end of the process, and a power
         cut may take the last moments. Raises `Broken` (`ledger.full`, `.read_only`, `.locked`, `.corrupt`).
         """
-        with self.lock:
-            with sqlite.guarded(STORE, self.path):
-                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        level = "FULL" if durable else "NORMAL"
+        with self.lock, _advised(), sqlite.guarded(STORE, self.path):
+            self._connection.execute(f"PRAGMA synchronous = {level}")
             with sqlite.transaction(self._connection, store=STORE) as transaction:
                 yield transaction
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
         """Gives the connection for short reads. Raises `Broken`."""
-        with self.lock, sqlite.guarded(STORE, self.path):
+        with self.lock, _advised(), sqlite.guarded(STORE, self.path):
             yield self._connection
 
     def stamp(self, offset: timedelta = timedelta()) -> str:
-        """Gives the present instant plus `offset` as RFC 3339 UTC, in whole seconds, so that texts compare."""
+        """Gives the present instant plus `offset` as RFC 3339 UTC, in whole seconds, so that texts sort."""
         return to_z(self.now() + offset)
 
     def checkpoint(self) -> None:
@@ -111,6 +111,17 @@ class Ledger:
         """Closes the file; safe to repeat."""
         with self.lock, suppress(sqlite3.ProgrammingError):
             self._connection.close()
+
+
+@contextmanager
+def _advised() -> Generator[None]:
+    """Says what helps when the ledger turns out to be damaged while it is open."""
+    try:
+        yield
+    except Broken as error:
+        if error.code == "ledger.corrupt":
+            error.hint = "stop pcpd and start it again: a damaged ledger is set aside, and a new one begins"
+        raise
 
 
 def _connect(path: Path) -> sqlite3.Connection:
