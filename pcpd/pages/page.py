@@ -1,70 +1,147 @@
 """A page: Markdown with optional YAML front matter, parsed from bytes without ever failing."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any, NamedTuple
 
+from yaml.nodes import ScalarNode
+
+from pcpd.pages import links
+from pcpd.pages.block import BOM, Span, find_block
+from pcpd.pages.keys import FIRST_LINE, Facts
+from pcpd.pages.markdown import conflict_line, first_title
+from pcpd.pages.model import (
+    LIFECYCLES,
+    SENSITIVITIES,
+    SIZE_LIMIT,
+    TYPES,
+    Link,
+    LinkKind,
+    Page,
+    Problem,
+)
+from pcpd.pages.nodes import Expansion, Unreadable, compose
 from pcpd.pages.paths import PagePath
 
-SIZE_LIMIT = 10 * 1024 * 1024
-TYPES = ("semantic", "episodic", "procedural")
-LIFECYCLES = ("active", "validated", "stale", "archived")
-SENSITIVITIES = ("normal", "sensitive")
+__all__ = [
+    "LIFECYCLES",
+    "SENSITIVITIES",
+    "SIZE_LIMIT",
+    "TYPES",
+    "Link",
+    "LinkKind",
+    "Page",
+    "Problem",
+    "parse",
+]
 
-LinkKind = Literal["wiki", "embed", "markdown", "relation", "relation-line"]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a page, or one value on it, could not be taken as it is. `line` is 1-based in the file."""
-
-    code: str
-    message: str
-    line: int | None = None
+MESSAGE_MARK = "<!-- pcp:message "
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One outgoing edge as written. `target` is a page path, file name or alias; `rel` empty for plain links."""
+class _FrontMatter(NamedTuple):
+    """What was read from a block: fields of `Page`, properties, and edges."""
 
-    kind: LinkKind
-    target: str
-    rel: str = ""
-    heading: str = ""
-    alias: str = ""
-    line: int | None = None
+    values: dict[str, Any]
+    properties: tuple[tuple[str, str], ...]
+    links: tuple[Link, ...]
+    problems: list[Problem]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What the bytes of one page say. Times are RFC 3339 UTC (`…Z`) or None; other values as written.
+def parse(path: PagePath, data: bytes) -> Page:
+    """Gives the page that `data`, the bytes of the file of `path`, holds.
 
-    `properties` has one pair a scalar: keys of nested maps joined by `.`, list items repeating their key,
-    values spelled as in the file. `body` is the text after the front matter and starts at line `body_line`
-    of the file; a page with a problem that hides its structure has its whole text there.
+    Never raises: what cannot be taken as it is becomes one of `problems`. A page whose front matter cannot be
+    read has its whole text as body and counts as sensitive: nobody can tell what it said about who may see
+    it.
+    Source: pages.md §2 and §3.
     """
+    text, problems = _text(data)
+    span = find_block(text)
+    front = _front_matter(text, span, problems)
+    hidden = front is None
+    values, properties, edges, found = front or _FrontMatter({"sensitivity": "sensitive"}, (), (), [])
+    problems += found
+    if values.pop("is_unclear", False):
+        values["sensitivity"] = "sensitive"
+    shown = text[span.body :] if span.body else text
+    line = 1 + text.count("\n", 0, span.body)
+    if "<<<<<<<" in text and (conflict := conflict_line(text if hidden else shown)) is not None:
+        at = conflict + (1 if hidden else line)
+        problems.append(Problem("page.conflict", "a merge left its conflict markers here", at))
+    title = values.pop("title", None) or first_title(shown) or path.name
+    return Page(
+        path=path,
+        title=title,
+        is_conversation="x_session" in values.pop("keys", ()) or _has_messages(shown),
+        links=edges + links.extract(shown, line),
+        properties=properties,
+        body=text if hidden else shown,
+        body_line=1 if hidden else line,
+        problems=tuple(problems),
+        **values,
+    )
 
-    path: PagePath
-    title: str
-    type: str = "semantic"
-    id: str | None = None
-    tags: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    partition: str | None = None
-    sensitivity: str = "normal"
-    lifecycle: str = "active"
-    updated: str | None = None
-    recorded_at: str | None = None
-    valid_from: str | None = None
-    valid_until: str | None = None
-    expires: str | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    review_state: str | None = None
-    origin: str | None = None
-    author: str | None = None
-    is_conversation: bool = False
-    links: tuple[Link, ...] = ()
-    properties: tuple[tuple[str, str], ...] = ()
-    body: str = ""
-    body_line: int = 1
-    problems: tuple[Problem, ...] = ()
+
+def _text(data: bytes) -> tuple[str, list[Problem]]:
+    """Gives what decodes of the first 10 MiB, without BOM, and what is wrong with the bytes."""
+    problems: list[Problem] = []
+    if len(data) > SIZE_LIMIT:
+        problems.append(Problem("page.too-large", f"the page has more than {SIZE_LIMIT} bytes"))
+        data = _cut(data)
+    data = data.removeprefix(BOM)
+    try:
+        text = str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        problems.append(Problem("page.encoding", f"the page is not UTF-8 (byte {error.start})"))
+        is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+        text = str(data, "utf-16" if is_utf16 else "utf-8", "replace")
+    if "\0" in text:
+        problems.append(
+            Problem("page.nul", "the page holds NUL bytes", 1 + text.count("\n", 0, text.index("\0")))
+        )
+        text = text.replace("\0", "\ufffd")
+    return text, problems
+
+
+def _cut(data: bytes) -> bytes:
+    """Gives the first 10 MiB, without the part of a character that the cut would leave."""
+    end = SIZE_LIMIT
+    while end > SIZE_LIMIT - 4 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end]
+
+
+def _front_matter(text: str, span: Span, problems: list[Problem]) -> _FrontMatter | None:
+    """Reads the block at `span`; None, and a problem, if nothing of it can be taken."""
+    if span.is_absent:
+        return _FrontMatter({}, (), (), [])
+    if span.is_unclosed:
+        problems.append(Problem("front-matter.unclosed", "the front matter has no closing line `---`", 1))
+        return None
+    source = text[span.start : span.end]
+    try:
+        node = compose(source)
+        expansion = Expansion(source)
+        top = expansion.top(node) if node is not None else {}
+    except Unreadable as error:
+        line = None if error.line is None else error.line + FIRST_LINE
+        problems.append(Problem(error.code, error.message, line))
+        return None
+    facts = Facts()
+    facts.read(top)
+    if "[[" in source:
+        _property_links(top, facts)
+    facts.values["keys"] = top.keys()
+    return _FrontMatter(facts.values, tuple(expansion.pairs), tuple(facts.links), facts.problems)
+
+
+def _property_links(top: dict[str, Any], facts: Facts) -> None:
+    """Adds wiki links that stand in values of the person's own keys, which Obsidian follows as well."""
+    for key, node in top.items():
+        if key in {"relations", "derived_from"}:
+            continue
+        for item in [node] if type(node) is ScalarNode else node.value:
+            if type(item) is ScalarNode and "[[" in item.value:
+                facts.links += links.extract(item.value, item.start_mark.line + FIRST_LINE)
+
+
+def _has_messages(body: str) -> bool:
+    return MESSAGE_MARK in body and (body.startswith(MESSAGE_MARK) or f"\n{MESSAGE_MARK}" in body)

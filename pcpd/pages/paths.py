@@ -1,5 +1,6 @@
-"""Addresses of pages and files: PagePath, which cannot leave the vault, and what a file's name makes of it."""
+"""Addresses of pages and files: PagePath, which cannot leave the vault, and what a name makes of a file."""
 
+import re
 import unicodedata
 from typing import Literal, Self
 
@@ -9,6 +10,11 @@ Kind = Literal["page", "control", "attachment"]
 
 SEGMENT_BYTES = 255
 CONTROL_FILES = frozenset({"_topic.md"})
+WINDOWS_NAMES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"}
+)
+_STRICT_SEGMENT = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 VERSIONED_DOT_NAMES = frozenset({".pcp", ".gitignore", ".gitattributes", ".pcpignore"})
 
 
@@ -66,6 +72,38 @@ def check_segments(text: str) -> None:
             f"{text!r} is not a path inside the vault",
             hint="write it as `folder/name`, without a leading `/` and without `.` or `..`",
         )
+
+
+def strict(text: str) -> PagePath:
+    """Gives the path of a page that an agent or importer makes, without `.md`.
+
+    Each segment is `[a-z0-9][a-z0-9._-]*`, at most 255 bytes with the file's ending, does not end in a dot
+    and is no name that Windows reserves (`con`, `nul.x`); the file's name is that of a page, not of a control
+    file. Raises `Invalid` (`path.strict`). Source: pages.md §2, *Path*.
+    """
+    segments = text.split("/")
+    for segment in segments:
+        if fault := _strict_fault(segment):
+            raise Invalid(
+                "path.strict",
+                f"{text[:300]!r} cannot be the path of a new page: {fault}",
+                hint="use small letters, digits, `.`, `_` and `-`, in segments joined by `/`, without `.md`",
+            )
+    if len(segments[-1]) + len(".md") > SEGMENT_BYTES:
+        raise Invalid("path.strict", f"the name of the page would be longer than {SEGMENT_BYTES} bytes")
+    return PagePath(text)
+
+
+def _strict_fault(segment: str) -> str:
+    if not _STRICT_SEGMENT.fullmatch(segment):
+        return f"the segment {segment[:80]!r} holds something else than a-z, 0-9, `.`, `_`, `-`, or starts so"
+    if len(segment) > SEGMENT_BYTES:
+        return f"a segment is longer than {SEGMENT_BYTES} bytes"
+    if segment.endswith("."):
+        return f"the segment {segment[:80]!r} ends in a dot"
+    if segment.partition(".")[0] in WINDOWS_NAMES:
+        return f"Windows reserves the name {segment[:80]!r}"
+    return ""
 
 
 def kind_of(file: str) -> Kind:
