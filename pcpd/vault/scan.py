@@ -10,38 +10,13 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Self
 
-from pcpd.errors import Unavailable
 from pcpd.pages.changes import Stat
 from pcpd.vault.ignore import OWN_PREFIX, SOURCES, Ignore, Rules, is_passing, read_source
+from pcpd.vault.root import FOLDER_FLAGS, RootIdentity, open_folder, open_root, printable, vanished
 
 DEEPEST = 100
 """Folders nested deeper are not looked into: one open folder for each level must stay affordable."""
-
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class RootIdentity(NamedTuple):
-    """Which folder the vault's root is, whatever its path: another one in its place is another vault."""
-
-    device: int
-    inode: int
-
-    @classmethod
-    def of(cls, root: Path) -> Self:
-        """Looks at the folder `root`. Raises `Unavailable` (`vault.vanished`) where there is none."""
-        handle = open_root(root, None)
-        try:
-            return cls.of_open(handle)
-        finally:
-            os.close(handle)
-
-    @classmethod
-    def of_open(cls, handle: int) -> Self:
-        """Looks at an open folder."""
-        seen = os.fstat(handle)
-        return cls(seen.st_dev, seen.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,64 +64,17 @@ def scan(
     try:
         known = RootIdentity.of_open(handle)
         walk = _Walk(ignore, mounts, known.device)
-        _start(walk, handle, folder)
+        if folder:
+            _start_in(walk, root, known, folder)
+        else:
+            ignore.refresh()
+            walk.enter(handle, "", None, ())
     finally:
         os.close(handle)
     os.close(open_root(root, known))
     if "" in walk.unreadable:
-        raise _vanished(root, "cannot be listed")
+        raise vanished(root, "cannot be listed")
     return walk.listing()
-
-
-def open_root(root: Path, identity: RootIdentity | None) -> int:
-    """Opens the vault's root and gives the descriptor.
-
-    Raises `Unavailable` (`vault.vanished`) when it is gone, or is not the folder `identity`.
-    """
-    try:
-        handle = os.open(root, FOLDER_FLAGS & ~os.O_NOFOLLOW)
-    except OSError as error:
-        raise _vanished(root, f"cannot be opened: {error.strerror}") from error
-    if identity is not None and RootIdentity.of_open(handle) != identity:
-        os.close(handle)
-        raise _vanished(root, "is another folder than before")
-    return handle
-
-
-def open_folder(root: int, folder: str) -> int:
-    """Opens a vault-relative folder, one segment after the other and through no link; gives the descriptor.
-
-    Raises OSError: NotADirectoryError also where a segment is a link.
-    """
-    handle = os.dup(root)
-    for segment in folder.split("/") if folder else ():
-        try:
-            below = os.open(segment, FOLDER_FLAGS, dir_fd=handle)
-        finally:
-            os.close(handle)
-        handle = below
-    return handle
-
-
-def stat_one(root: int, file: str) -> Stat | None:
-    """Gives the stat of a file below the open folder `root`; None where no regular file has that name."""
-    folder, _, name = file.rpartition("/")
-    try:
-        handle = open_folder(root, folder)
-    except OSError:
-        return None
-    try:
-        seen = os.stat(name, dir_fd=handle, follow_symlinks=False)
-    except (OSError, ValueError):
-        return None
-    finally:
-        os.close(handle)
-    return stat_of(seen) if stat.S_ISREG(seen.st_mode) else None
-
-
-def stat_of(seen: os.stat_result) -> Stat:
-    """Keeps of a stat what tells versions apart."""
-    return Stat(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode & 0o7777)
 
 
 class _Walk:
@@ -275,17 +203,13 @@ class _Walk:
 _new_stat: Callable[[type[Stat], tuple[int, int, int, int, int]], Stat] = tuple.__new__
 
 
-def _start(walk: _Walk, root: int, folder: str) -> None:
-    if not folder:
-        walk.ignore.refresh()
-        walk.enter(root, "", None, ())
-        return
+def _start_in(walk: _Walk, root: Path, identity: RootIdentity, folder: str) -> None:
     parent, _, name = folder.rpartition("/")
     rules = walk.ignore.rules(parent)
     if rules is None or rules.ignores_folder(name):
         return
     try:
-        handle = open_folder(root, folder)
+        handle = open_folder(root, identity, folder)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError:
@@ -313,19 +237,5 @@ def _is_unicode(name: str) -> bool:
     return True
 
 
-def printable(name: str) -> str:
-    """Gives a name in which bytes that are not UTF-8 stand as escapes, so that it can be shown and stored."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
 def _odd_kind(entry: os.DirEntry[str]) -> str:
     return "it is a link, and links are not followed" if entry.is_symlink() else "it is no regular file"
-
-
-def _vanished(root: Path, why: str) -> Unavailable:
-    return Unavailable(
-        "vault.vanished",
-        f"the vault {root} {why}; nothing in it is taken for deleted",
-        hint="mount it again or put the folder back; pcpd goes on by itself",
-        details={"root": str(root)},
-    )
