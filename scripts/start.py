@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from environment import ROOT, SetUpError, ready
 
@@ -22,17 +23,11 @@ def main(arguments: list[str]) -> int:
     """Runs one of the two words; gives the exit status."""
     match arguments:
         case ["test", *rest]:
-            python = ready(development=True)
-            os.chdir(ROOT)
-            os.execv(python, [str(python), "-m", "pytest", *rest])
+            hand_over("pytest", rest)
         case ["bench", *rest]:
-            python = ready(development=True)
-            os.chdir(ROOT)
-            os.execve(
-                python,
-                [str(python), "-m", "benchmark", *rest],
-                os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
-            )
+            hand_over("benchmark", rest, path=ROOT / "scripts")
+        case ["docs"]:
+            hand_over("reference", [], path=ROOT / "scripts")
         case ["run"]:
             return run(None)
         case ["run", "-h" | "--help"]:
@@ -43,6 +38,14 @@ def main(arguments: list[str]) -> int:
             return run(Path(folder))
     print("Usage: scripts/run [VAULT]", file=sys.stderr)
     return 2
+
+
+def hand_over(module: str, arguments: list[str], *, path: Path | None = None) -> NoReturn:
+    """Becomes a module of the development environment, in the checkout's folder."""
+    python = str(ready(development=True))
+    os.chdir(ROOT)
+    more = {"PYTHONPATH": str(path)} if path else {}
+    os.execve(python, [python, "-m", module, *arguments], os.environ | more)
 
 
 def run(chosen: Path | None) -> int:
