@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pcpd.index import pages
+from pcpd.index import tables
+from pcpd.sqlite import Reads
 
 if TYPE_CHECKING:
     from pcpd.memory.memory import Memory
@@ -39,15 +40,15 @@ def is_mass(lost: int, known: int) -> bool:
     return lost >= 2 and (lost >= known or (lost >= LEAST and 2 * lost >= known))
 
 
-def held_back(memory: "Memory", gone: Sequence[str]) -> frozenset[str]:
+def held_back(memory: "Memory", reads: Reads, gone: Sequence[str]) -> frozenset[str]:
     """Gives those of the vanished files that are kept back; keeper only."""
     losses = memory.losses
     if not gone or losses.accepted:
         return frozenset()
     now = memory.clock.monotonic()
     recent = losses.in_window(now)
-    with memory.index.reader() as conn:
-        known = pages.count_files(conn)
+    counts = tables.counts(reads)
+    known = counts.pages + counts.attachments
     lost = len(gone) + recent + len(losses.held - set(gone))
     held = frozenset(gone) if is_mass(lost, known + recent) else frozenset()
     if held and memory.history is not None:
@@ -56,6 +57,12 @@ def held_back(memory: "Memory", gone: Sequence[str]) -> frozenset[str]:
     losses.recent.append((now, len(gone) - len(held)))
     _tell(memory)
     return held
+
+
+def hold(memory: "Memory", files: Sequence[str]) -> None:
+    """Keeps files back that HEAD has and the disk has not."""
+    memory.losses.held |= frozenset(files)
+    _tell(memory)
 
 
 def came_back(memory: "Memory", files: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from pcpd.errors import PcpError, Unavailable
 from pcpd.memory.audit import Trail
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
+from pcpd.memory.facts import facts_under
 from pcpd.memory.losses import Losses
 from pcpd.policy.context import Context
 from pcpd.policy.decide import Principal, Visibility, visibility
@@ -95,7 +96,10 @@ class Health:
 class Memory:
     """One vault's media and the keeper, which alone may change them. Acts take it as their first argument."""
 
-    def __init__(self, place: Place, media: Media, context: Context, clock: Clock) -> None:
+    def __init__(
+        self, place: Place, media: Media, context: Context, clock: Clock, *, attachment_limit: int = ATTACHMENT_LIMIT
+    ) -> None:
+        self.attachment_limit = attachment_limit
         self.place = place
         self.files = media.files
         self.index = media.index
@@ -109,6 +113,7 @@ class Memory:
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()
+        self.applied = 0  # counts index transactions that changed something, so that checks see a moving target
         self.versions_waiting = threading.Event()
         self.on_rules_changed: Callable[[], None] = lambda: None
 
@@ -134,7 +139,7 @@ class Memory:
         self.context = context
         if changed:
             with self.index.transaction() as tx:
-                pages.reclass(tx, default_partition=context.default_partition, profile=context.profile)
+                pages.reclass(tx, lambda declared: facts_under(context, declared))
 
     def reload_rules(self) -> None:
         """Reads the ignore files again and asks for a scan under the new rules."""

@@ -19,6 +19,7 @@ from pcpd.index.search import Results
 from pcpd.ledger import audit
 from pcpd.ledger.audit import AuditRow
 from pcpd.memory import reconcile
+from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath
@@ -109,7 +110,7 @@ def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
     data = memory.files.read(path.file, SIZE_LIMIT + 1)
     page = parse(path, data.data)
     now = memory.clock.now()
-    facts = reconcile.facts_of(memory, page)
+    facts = facts_of(memory.context, page)
     if not decide(memory.access.current(now), caller.principal, "read", facts, now).allowed:
         return None
     return PageRead(page, path.file, data.data, data.version)

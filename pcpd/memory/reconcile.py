@@ -4,27 +4,27 @@
 file is still what was looked at, and writes one index transaction. There is no second way into the index.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pcpd.errors import Invalid
 from pcpd.index import outbox, pages
-from pcpd.index.pages import FileRow
+from pcpd.index.pages import Put
+from pcpd.index.rows import Declared, FileRow
 from pcpd.memory import losses
+from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
-from pcpd.pages.changes import Known, Stat, same_stat
+from pcpd.pages.changes import same_stat
 from pcpd.pages.page import Page, parse
 from pcpd.pages.paths import PagePath, kind_of
-from pcpd.policy.decide import Facts, category_of
+from pcpd.policy.decide import Facts
+from pcpd.sqlite import Transaction
 
 if TYPE_CHECKING:
     from pcpd.memory.memory import Memory
 
 CHUNK = 128
 PAGE_READ_LIMIT = 10 * 1024 * 1024 + 1
-ATTACHMENT_LIMIT = 10 * 1024 * 1024
-HIDDEN_STATES = frozenset({"proposed", "rejected"})
 CONTEXT_FILE = ".pcp/context.yaml"
 
 
@@ -58,25 +58,13 @@ class Reconciled:
         return Reconciled(self.put + other.put, self.removed + other.removed, self.held + other.held)
 
 
-def facts_of(memory: "Memory", page: Page) -> Facts:
-    """Gives the facts that decide who may see a page: its own keys and what context.yaml adds."""
-    context = memory.context
-    return Facts(
-        path=str(page.path),
-        partition=page.partition or context.default_partition,
-        category=category_of(page.is_conversation, page.type, str(page.path), context.profile),
-        sensitivity=page.sensitivity,
-        hidden=page.review_state in HIDDEN_STATES,
-    )
-
-
 def look(memory: "Memory", file: str) -> Finding:
     """Reads one file as it is now. A file that is gone, ignored or no regular file is `Gone`."""
     stat = memory.files.stat(file) if is_ours(memory, file) else None
     if stat is None:
         return Gone(file)
     kind = kind_of(file)
-    if kind != "page" and stat.size > ATTACHMENT_LIMIT:
+    if kind != "page" and stat.size > memory.attachment_limit:
         return Draft(FileRow(file, kind, stat, memory.clock.now_ns(), "", "too-large"))
     try:
         read = memory.files.read(file, PAGE_READ_LIMIT)
@@ -113,36 +101,49 @@ def apply_on_keeper(memory: "Memory", findings: Sequence[Finding], urgency: Urge
 def apply(memory: "Memory", findings: Sequence[Finding]) -> Reconciled:
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only."""
     checked = [_check_again(memory, finding) for finding in findings]
-    gone = [finding.file for finding in checked if isinstance(finding, Gone)]
-    with memory.index.reader() as conn:
-        known = pages.known_of(conn, [_file_of(finding) for finding in checked])
-    held = losses.held_back(memory, [file for file in gone if file in known])
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
-    removed = [file for file in gone if file in known and file not in held]
-    _write(memory, drafts, removed, known)
-    _notice_rules(memory, drafts, removed)
-    return Reconciled(len(drafts), len(removed), len(held))
+    with memory.index.transaction() as tx:
+        known = {file: row for file in map(_file_of, checked) if (row := pages.file_row(tx, file))}
+        gone = [finding.file for finding in checked if isinstance(finding, Gone) and finding.file in known]
+        held = losses.held_back(memory, tx, gone)
+        removed = [file for file in gone if file not in held]
+        put = _write(memory, tx, drafts, known)
+        pages.remove(tx, *removed)
+        for file in sorted({*put, *removed}):
+            outbox.mark(tx, file, memory.clock.now_ns())
+    losses.came_back(memory, [draft.row.file for draft in drafts])
+    if put or removed:
+        memory.applied += 1
+        memory.versions_waiting.set()
+        _notice_rules(memory, {*put, *removed})
+    return Reconciled(len(put), len(removed), len(held))
 
 
 def _write(
-    memory: "Memory", drafts: Sequence[Draft], removed: Sequence[str], known: dict[str, pages.Version]
-) -> None:
-    now_ns = memory.clock.now_ns()
-    with memory.index.transaction() as tx:
-        fresh = [draft for draft in drafts if not _same_content(draft, known.get(draft.row.file))]
-        changed = {draft.row.file for draft in fresh}
-        pages.touch(tx, [draft.row for draft in drafts if draft.row.file not in changed])
-        pages.put_files(tx, [draft.row for draft in fresh if draft.page is None])
-        # The facts come from the context as it is now: it may have changed since the file was looked at.
-        pages.put_pages(tx, [(draft.row, draft.page, facts_of(memory, draft.page)) for draft in fresh if draft.page])
-        pages.remove(tx, removed)
-        outbox.mark(tx, [*sorted(changed), *removed], now_ns)
-    if changed or removed:
-        memory.versions_waiting.set()
+    memory: "Memory", tx: Transaction, drafts: Sequence[Draft], known: Mapping[str, FileRow]
+) -> set[str]:
+    """Puts the drafts whose bytes are new, and notes of the others that they were looked at; gives the new ones."""
+    fresh = [draft for draft in drafts if not _is_known(draft.row, known.get(draft.row.file))]
+    changed = {draft.row.file for draft in fresh}
+    for draft in drafts:
+        if draft.row.file not in changed:
+            pages.touch(tx, draft.row.file, draft.row.stat, draft.row.read_at_ns)
+    # The facts come from the context as it is now: it may have changed since the file was looked at.
+    pages.put_all(tx, [put_of(memory, draft) for draft in fresh])
+    return changed
 
 
-def _same_content(draft: Draft, before: "pages.Version | None") -> bool:
-    return before is not None and before.version == draft.row.version and before.note == draft.row.note
+def put_of(memory: "Memory", draft: Draft) -> Put:
+    """Gives what the index takes of a draft."""
+    return draft.row, draft.page, _facts(memory, draft)
+
+
+def _facts(memory: "Memory", draft: Draft) -> Facts | None:
+    return facts_under(memory.context, Declared.of(draft.page)) if draft.page else None
+
+
+def _is_known(row: FileRow, before: FileRow | None) -> bool:
+    return before is not None and (before.version, before.note) == (row.version, row.note)
 
 
 def _check_again(memory: "Memory", finding: Finding) -> Finding:
@@ -157,9 +158,8 @@ def _file_of(finding: Finding) -> str:
     return finding.row.file if isinstance(finding, Draft) else finding.file
 
 
-def _notice_rules(memory: "Memory", drafts: Iterable[Draft], removed: Iterable[str]) -> None:
+def _notice_rules(memory: "Memory", touched: Collection[str]) -> None:
     """A changed context or ignore file changes what other files mean: that is done anew for all of them."""
-    touched = {draft.row.file for draft in drafts} | set(removed)
     if CONTEXT_FILE in touched:
         memory.reload_context()
     if any(file.rpartition("/")[2] in {".gitignore", ".pcpignore"} for file in touched):
@@ -170,5 +170,3 @@ def _chunks(files: Sequence[str]) -> Iterable[Sequence[str]]:
     for start in range(0, len(files), CHUNK):
         yield files[start : start + CHUNK]
 
-
-__all__ = ["Draft", "Gone", "Invalid", "Known", "Reconciled", "Stat", "apply", "look", "reconcile"]

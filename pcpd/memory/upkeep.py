@@ -1,12 +1,17 @@
 """What keeps index and vault in step over a long run: full scans, the rebuild, and what a person accepts."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from pcpd.errors import Conflict, PcpError
 from pcpd.index import outbox, pages
-from pcpd.memory import reconcile
+from pcpd.index.store import Index
+from pcpd.memory import losses, reconcile
+from pcpd.memory.identity import adopt_original
 from pcpd.memory.keeper import Urgency
-from pcpd.memory.reconcile import Gone, Reconciled
+from pcpd.memory.lock import VaultLock
+from pcpd.memory.reconcile import Draft, Gone, Reconciled
 from pcpd.pages.changes import changes
 from pcpd.vault.scan import Listing, scan
 
@@ -19,7 +24,7 @@ def full_scan(memory: "Memory") -> Reconciled:
 
     Raises `Unavailable` (`vault.vanished`) when the root is not the vault that it was; nothing is changed then.
     """
-    listing = scan(memory.place.root, memory.ignore)
+    listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity)
     with memory.index.reader() as conn:
         known = pages.known(conn)
     plan = changes(known, listing.files)
@@ -65,18 +70,87 @@ def accept(memory: "Memory") -> dict[str, object]:
     def job() -> Reconciled:
         memory.losses.accepted = True
         try:
-            return reconcile.apply(memory, [Gone(file) for file in held])
+            done = reconcile.apply(memory, [Gone(file) for file in held])
+            mark_all(memory, held)
+            return done
         finally:
             memory.losses.accepted = False
             memory.losses.held = frozenset()
             memory.health.notice("loss", None)
 
     done = memory.keeper.run(Urgency.ACT, job).result()
-    return {"accepted": done.removed}
+    return {"accepted": len(held), "removed": done.removed}
+
+
+def accept_copy(memory: "Memory", states: Path) -> dict[str, Any]:
+    """Gives this copy the state of the vault that it replaces; the owner must start anew after that.
+
+    Raises `Conflict` (`vault.not-a-copy`, or `vault.original-owned` while an owner runs for the original).
+    """
+    lock = VaultLock()
+    try:
+        lock.take(states / memory.context.id)
+    except PcpError as error:
+        raise Conflict(
+            "vault.original-owned",
+            "the vault that this copy would replace is owned by a running process",
+            hint="end that owner first",
+        ) from error
+    try:
+        return {"state": adopt_original(memory.place.root, memory.context.id, states)}
+    finally:
+        lock.release()
+
+
+def fill(memory: "Memory", index: Index, what: str) -> int:
+    """Fills an empty index that nobody else has from the files as they are; gives how many there are."""
+    listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity)
+    files = sorted(listing.files)
+    index.hold()
+    for start in range(0, len(files), reconcile.CHUNK):
+        memory.show_work(what, start, len(files))
+        chunk = files[start : start + reconcile.CHUNK]
+        drafts = [each for each in (reconcile.look(memory, file) for file in chunk) if isinstance(each, Draft)]
+        with index.transaction() as tx:
+            pages.put_all(tx, [reconcile.put_of(memory, draft) for draft in drafts])
+    index.release()
+    memory.show_work(what, 0, 0)
+    return len(files)
+
+
+def rebuild(memory: "Memory") -> dict[str, Any]:
+    """Makes the index anew beside the old one, swaps it, and brings in what changed meanwhile."""
+    new = memory.index.begin_rebuild()
+    try:
+        count = fill(memory, new, "rebuilding")
+    except BaseException:
+        new.discard()
+        raise
+    carried = memory.keeper.run(Urgency.ACT, lambda: memory.index.swap(new)).result()
+    full_scan(memory)
+    if not carried:
+        compare_with_head(memory)
+    return {"files": count}
+
+
+def compare_with_head(memory: "Memory") -> None:
+    """Marks every file whose version HEAD may not have: after the notes of what waited are lost, or at first.
+
+    Files that HEAD has and the disk has not are marked too, unless there are so many that it looks like a loss.
+    """
+    with memory.index.reader() as conn:
+        here = pages.known(conn).keys()
+    head = memory.history.head_files().keys() if memory.history is not None else frozenset[str]()
+    missing = sorted(file for file in head - here if memory.files.stat(file) is None)
+    if losses.is_mass(len(missing), len(head)):
+        losses.hold(memory, missing)
+        missing = []
+    memory.keeper.run(Urgency.SCAN, lambda: mark_all(memory, [*sorted(here), *missing])).result()
 
 
 def mark_all(memory: "Memory", files: Sequence[str]) -> None:
     """Asks for a comparison of these files with HEAD, and a commit of those that differ. Keeper only."""
     with memory.index.transaction() as tx:
-        outbox.mark(tx, files, memory.clock.now_ns())
+        for file in files:
+            outbox.mark(tx, file, memory.clock.now_ns())
     memory.versions_waiting.set()

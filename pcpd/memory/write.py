@@ -12,6 +12,7 @@ from pcpd.errors import Conflict, Denied, NotFound
 from pcpd.index import outbox
 from pcpd.ledger import idempotency
 from pcpd.memory import reconcile
+from pcpd.memory.facts import facts_of
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.read import audited, present_page
@@ -67,7 +68,7 @@ def write_page(
             return _make(memory, caller, path, proposed)
         page, read = present
         # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
-        _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, read.data)))
+        _require(memory, caller, "write", facts_of(memory.context, parse(page, read.data)))
         _require_base(page, read, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
         return _change(memory, caller, page, read, data)
@@ -98,7 +99,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
     def act() -> Written:
         page, read = _must_exist(memory, caller, path)
         _require_base(page, read, if_version, overwrite=True)
-        _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, read.data)))
+        _require(memory, caller, "write", facts_of(memory.context, parse(page, read.data)))
         _carry_out(memory, caller, [Step(page.file, None, read.version)], f"Remove {page}")
         return Written(str(page), read.version, "removed")
 
@@ -115,7 +116,7 @@ def move_page(
         _require_base(page, read, if_version, overwrite=True)
         target = _new_path(caller, to)
         moved = parse(target, read.data)
-        for facts in (reconcile.facts_of(memory, parse(page, read.data)), reconcile.facts_of(memory, moved)):
+        for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
             _require(memory, caller, "write", facts)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read.version)]
         _carry_out(memory, caller, steps, f"Move {page} to {target}", move=True)
@@ -166,7 +167,7 @@ def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileB
 
 def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes]:
     present = _present(memory, caller, path)
-    facts = reconcile.facts_of(memory, parse(present[0], present[1].data)) if present else None
+    facts = facts_of(memory.context, parse(present[0], present[1].data)) if present else None
     if present is None or (facts and not _may(memory, caller, "read", facts)):
         raise NotFound("page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder")
     return present
@@ -189,7 +190,7 @@ def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Writ
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, data)))
+    _require(memory, caller, "write", facts_of(memory.context, parse(page, data)))
     written = _carry_out(memory, caller, [Step(page.file, data, None)], f"Create {page}")
     return replace(written, path=str(page), outcome="created")
 
@@ -225,7 +226,7 @@ def _replaced(
 def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, data: bytes) -> Written:
     """Both what the page was and what it becomes must be open to the caller (pages.md §3)."""
     for version in (read.data, data):
-        _require(memory, caller, "write", reconcile.facts_of(memory, parse(page, version)))
+        _require(memory, caller, "write", facts_of(memory.context, parse(page, version)))
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
     written = _carry_out(memory, caller, [Step(page.file, data, read.version)], f"Change {page}")

@@ -6,7 +6,7 @@ its bytes are hostile. Keys that are not known here are left alone and stay on e
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pcpd.errors import Invalid
 from pcpd.policy import lists, principals
@@ -205,3 +205,14 @@ def _profile_problem(text: str) -> str | None:
     if "\0" in text or any(segment in {"", ".", ".."} for segment in segments):
         return f"{shown(text)} is no path of a page or folder inside the vault"
     return None
+
+
+def set_id(data: bytes, context_id: str) -> bytes:
+    """Gives the bytes with another id; every other byte stays. Raises `Invalid` (`context.invalid`)."""
+    before = parse_context(data)
+    after = re.sub(rb"(?m)^(id[ \t]*:[ \t]*)[^\s#]+", rb"\g<1>" + context_id.encode(), data, count=1)
+    if parse_context(after) != replace(before, id=context_id):
+        raise Invalid(
+            "context.invalid", f"{FILE}: the id cannot be changed without touching more", hint="edit it by hand"
+        )
+    return after

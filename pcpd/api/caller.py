@@ -1,0 +1,50 @@
+"""What every route needs: the owner's memory, and who calls it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeVar, cast
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, Header, Request
+
+from pcpd.errors import Unavailable
+from pcpd.memory.memory import Caller, Memory
+from pcpd.policy.decide import Principal
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the doors see of the owner: its memory, how `status` describes it, how to make it hand over."""
+
+    memory: Memory
+    describe: Callable[[], dict[str, object]]
+    hand_over: Callable[[str], bool]
+    limiter: CapacityLimiter
+
+    def is_ready(self) -> bool:
+        """Tells whether the first scan is done."""
+        return self.memory.health.ready
+
+
+def owner_of(request: Request) -> Served:
+    """Gives the owner that serves a request."""
+    return cast(Served, request.app.state.owner)
+
+
+def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
+    """Gives who calls: on the owner's socket, the person (the gate lets nobody else through yet)."""
+    controller = owner_of(request).memory.context.controller
+    return Caller(Principal(controller, is_controller=True), "cli", key=idempotency_key[:200])
+
+
+async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool = False) -> T:
+    """Runs an act off the event loop, on threads of the doors' own, so that readers never wait for others'."""
+    if not before_ready and not owner.is_ready():
+        raise Unavailable("owner.starting", "the owner is still reading the vault", hint="try again in a moment")
+    return await to_thread.run_sync(act, limiter=owner.limiter)
+
+
+OwnerOf = Annotated[Served, Depends(owner_of)]
+CallerOf = Annotated[Caller, Depends(caller_of)]

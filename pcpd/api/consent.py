@@ -1,0 +1,67 @@
+"""Routes of what agents may do: tokens and grants. On the owner's socket only, so for the person only."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from pcpd.api.caller import OwnerOf, in_thread
+from pcpd.memory import consent
+
+router = APIRouter()
+
+
+class TokenBody(BaseModel):
+    """The principal that a token is for."""
+
+    principal: str
+
+
+class GrantBody(BaseModel):
+    """One line of access.yaml."""
+
+    principal: str
+    partitions: list[str] | None = None
+    categories: list[str] | None = None
+    rights: list[str]
+    sensitivity: str = "normal"
+    until: str | None = None
+
+
+class RevokeBody(BaseModel):
+    """Whose grants and tokens, or which single token, are taken back."""
+
+    principal: str | None = None
+    token: str | None = None
+
+
+@router.post("/tokens")
+async def create_token(owner: OwnerOf, body: TokenBody) -> dict[str, Any]:
+    """Makes a token; it is shown this once."""
+    return await in_thread(owner, lambda: consent.create_token(owner.memory, body.principal))
+
+
+@router.get("/tokens")
+async def tokens(owner: OwnerOf) -> dict[str, Any]:
+    """Lists tokens without their secrets."""
+    return await in_thread(owner, lambda: consent.tokens(owner.memory))
+
+
+@router.post("/grants")
+async def grant(owner: OwnerOf, body: GrantBody) -> dict[str, Any]:
+    """Writes a grant to access.yaml."""
+    return await in_thread(owner, lambda: consent.grant(owner.memory, consent.Wish(**body.model_dump())))
+
+
+@router.get("/grants")
+async def grants(owner: OwnerOf) -> dict[str, Any]:
+    """Lists the grants in force."""
+    return await in_thread(owner, lambda: consent.grants(owner.memory))
+
+
+@router.post("/revoke")
+async def revoke(owner: OwnerOf, body: RevokeBody) -> dict[str, Any]:
+    """Takes grants and tokens back at once."""
+    return await in_thread(
+        owner, lambda: consent.revoke(owner.memory, principal=body.principal, token=body.token)
+    )

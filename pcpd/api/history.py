@@ -1,0 +1,41 @@
+"""Routes of versions: log, show, diff."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from pcpd.api.caller import CallerOf, OwnerOf, in_thread
+from pcpd.memory import read
+
+router = APIRouter()
+
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+
+
+@router.get("/history")
+@router.get("/history/{path:path}")
+async def log(
+    owner: OwnerOf, caller: CallerOf, path: str | None = None, limit: Limit = 50, before: str | None = None
+) -> dict[str, Any]:
+    """Lists versions, of one page or of the vault, the newest first."""
+    versions = await in_thread(
+        owner, lambda: read.log(owner.memory, caller, path, limit=limit, before=before)
+    )
+    return {"versions": [asdict(version) for version in versions]}
+
+
+@router.get("/show/{path:path}")
+async def show(owner: OwnerOf, caller: CallerOf, path: str, rev: str) -> Response:
+    """Gives a page's bytes as they were."""
+    data = await in_thread(owner, lambda: read.show(owner.memory, caller, path, rev))
+    return Response(data, media_type="application/octet-stream")
+
+
+@router.get("/diff")
+async def diff(
+    owner: OwnerOf, caller: CallerOf, path: str | None = None, old: str | None = None, new: str | None = None
+) -> Response:
+    """Gives changes between versions as unified text."""
+    text = await in_thread(owner, lambda: read.diff(owner.memory, caller, path, old, new))
+    return Response(text.encode("utf-8", "surrogateescape"), media_type="text/x-diff")

@@ -1,0 +1,82 @@
+"""Routes of the owner itself: health, status, long work, doctor, rebuild, accept, handover."""
+
+import os
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from pcpd import __version__
+from pcpd.api.caller import OwnerOf, in_thread
+from pcpd.memory import doctor as checks
+from pcpd.memory import upkeep
+
+router = APIRouter()
+
+
+class AcceptBody(BaseModel):
+    """What is accepted: the mass loss that is kept back or, with `copy`, that this copy replaces the original."""
+
+    copy_: bool = False
+
+
+class DoctorBody(BaseModel):
+    """How thorough the check is."""
+
+    deep: bool = False
+
+
+class HandoverBody(BaseModel):
+    """Who asks the owner to end, and why."""
+
+    version: str = ""
+    reason: str = ""
+
+
+@router.get("/health")
+async def health(owner: OwnerOf) -> dict[str, Any]:
+    """Tells that an owner answers, and whether it has read the vault. Open to everybody on this machine."""
+    return {"ok": True, "version": __version__, "ready": owner.is_ready(), "pid": os.getpid()}
+
+
+@router.get("/status")
+async def status(owner: OwnerOf) -> dict[str, Any]:
+    """Tells how the vault, its index, its history and its owner are."""
+    return await in_thread(
+        owner, lambda: {**checks.status(owner.memory), "owner": owner.describe()}, before_ready=True
+    )
+
+
+@router.get("/work")
+async def work(owner: OwnerOf) -> dict[str, Any]:
+    """Tells how far long work is."""
+    now = owner.memory.health.work
+    return {"work": None if now is None else {"what": now.what, "done": now.done, "total": now.total}}
+
+
+@router.post("/doctor")
+async def doctor(owner: OwnerOf, body: DoctorBody) -> dict[str, Any]:
+    """Checks pages and, when deep, compares the index with a rebuild in memory."""
+    return await in_thread(owner, lambda: checks.doctor(owner.memory, deep=body.deep))
+
+
+@router.post("/rebuild")
+async def rebuild(owner: OwnerOf) -> dict[str, Any]:
+    """Makes the index anew beside the old one and swaps it."""
+    return await in_thread(owner, lambda: upkeep.rebuild(owner.memory))
+
+
+@router.post("/accept")
+async def accept(owner: OwnerOf, body: AcceptBody) -> dict[str, Any]:
+    """Accepts a mass loss, or a copy as the vault that it replaces."""
+    if body.copy_:
+        answer = await in_thread(owner, lambda: upkeep.accept_copy(owner.memory))
+        owner.end()
+        return answer
+    return await in_thread(owner, lambda: upkeep.accept(owner.memory))
+
+
+@router.post("/handover")
+async def handover(owner: OwnerOf, body: HandoverBody) -> dict[str, Any]:
+    """Ends this owner in favour of another one, where it may: one that a client started, or an older one."""
+    return {"ends": owner.hand_over(body.version)}

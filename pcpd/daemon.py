@@ -1,0 +1,308 @@
+"""The owner: the one process that has a vault. Puts memory and doors together, serves, and ends cleanly.
+
+Order at the start: lock, media, sockets; then the first scan runs beside the import of the framework, and when
+the scan is done and the doors are open it says `ready`; the MCP SDK is imported after that, while calls wait in
+the socket's queue. Source: architecture.md, *The owner*.
+"""
+
+import asyncio
+import logging
+import logging.handlers
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pcpd import __version__
+from pcpd.errors import Broken, PcpError
+from pcpd.memory.begin import Begun, initialise, open_memory
+from pcpd.memory.commits import Committer
+from pcpd.memory.identity import claim, locate, read_context
+from pcpd.memory.lock import VaultLock
+from pcpd.memory.memory import Clock, Memory, Place
+from pcpd.memory.steward import Steward
+from pcpd.settings import MCP_SOCKET, SOCKET, Settings
+
+LOG_BYTES = 2 * 1024 * 1024
+LOG_FILES = 3
+DRAIN_S = 1.0
+DOOR_THREADS = 16
+IDLE_BEAT_S = 5.0
+
+log = logging.getLogger("pcpd")
+
+
+def system_clock() -> Clock:
+    """The clocks of this machine."""
+    return Clock(lambda: datetime.now(UTC), time.time_ns, time.monotonic)
+
+
+def begin(root: Path, *, features: tuple[str, ...], new_id: bool) -> Begun:
+    """Makes a folder a vault; leaves no owner behind. Raises as `memory.begin.initialise` does."""
+    return initialise(root, system_clock(), secrets.token_bytes(8), features=features, new_id=new_id)
+
+
+def run(root: Path, settings: Settings, *, idle_exit_s: float | None = None, port: int | None = None) -> int:
+    """Owns the vault and serves it until told to end; gives the exit status.
+
+    `idle_exit_s`: ends after so many seconds without a client; owners that clients start have it. Raises
+    `Unavailable` (`vault.owned`) when the vault is owned already, and what opening the media raises.
+    """
+    root = root.resolve()
+    lock = VaultLock()
+    media = None
+    try:
+        memory, copy_of = _open(root, settings, lock)
+        media = Running(memory)
+        _tell_of_copy(memory, copy_of)
+        doors = Doors(root, settings, media, idle_exit_s)
+        return asyncio.run(doors.serve(settings.port if port is None else port))
+    finally:
+        if media is not None:
+            media.close()
+        lock.release()
+
+
+def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str | None]:
+    context = read_context(root)
+    lock.take(root)
+    found = locate(root, context.id, settings.state_base)
+    folders = settings.folders_for(found.name)
+    folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock.take(folders.state)
+    claim(root, found, settings.state_base)
+    _log_to(folders.state / "log", settings.log_level)
+    memory = open_memory(Place(root, folders.state, folders.config), context, system_clock())
+    return memory, found.copy_of
+
+
+def _tell_of_copy(memory: Memory, copy_of: str | None) -> None:
+    memory.health.notice(
+        "copy",
+        copy_of
+        and f"this is a copy of the vault at {copy_of}, with no grants or tokens: `pcpd init --new-id` makes it a "
+        "vault of its own, `pcpd accept --copy` if it replaces that one",
+    )
+
+
+class Running:
+    """An opened memory and the threads that serve it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.committer = Committer(memory, _failed)
+        self.steward = Steward(memory, _failed)
+        memory.keeper.start()
+        memory.trail.start()
+
+    def start(self) -> None:
+        """Watches and scans; returns when the index is in step."""
+        self.steward.start()
+        self.committer.start()
+
+    def close(self) -> None:
+        """Commits what is at rest, ends the threads and closes the media."""
+        self.steward.close()
+        self.committer.close(DRAIN_S)
+        self.memory.keeper.close(DRAIN_S)
+        self.memory.trail.close()
+        self.memory.index.close()
+        if self.memory.history is not None:
+            self.memory.history.close()
+        self.memory.ledger.close()
+
+
+@dataclass
+class Traffic:
+    """Who is connected and when something last came, for owners that end when nobody needs them."""
+
+    monotonic: Callable[[], float]
+    open: int = 0
+    last: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        self.last = self.monotonic()
+
+    def change(self, by: int) -> None:
+        """Notes that a connection or request began (+1) or ended (-1)."""
+        self.open += by
+        self.last = self.monotonic()
+
+    def idle_s(self) -> float:
+        """Seconds without anybody."""
+        return 0.0 if self.open else self.monotonic() - self.last
+
+
+class Doors:
+    """The sockets of one owner and what is served on them."""
+
+    def __init__(self, root: Path, settings: Settings, running: Running, idle_exit_s: float | None) -> None:
+        self._folder = settings.socket_folder(root)
+        self._running = running
+        self._memory = running.memory
+        self._idle_exit_s = idle_exit_s
+        self._traffic = Traffic(running.memory.clock.monotonic)
+        self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._url = ""
+
+    async def serve(self, port: int) -> int:
+        """Serves until a signal, a handover or idleness ends it."""
+        self._loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._stop.set)
+        tcp = _bind_loopback(port, self._memory)
+        self._url = f"http://127.0.0.1:{tcp.getsockname()[1]}"
+        with _bound(self._folder / SOCKET) as http, _bound(self._folder / MCP_SOCKET) as mcp:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._serve_http([http, tcp]))
+                tasks.create_task(self._serve_relays(mcp))
+                tasks.create_task(self._end_when_idle())
+                await self._get_ready()
+        return 0
+
+    async def _get_ready(self) -> None:
+        await asyncio.to_thread(self._running.start)
+        self._memory.health.ready = True
+        print(f"ready {self._url}", file=sys.stderr, flush=True)  # noqa: T201 - a contract with scripts
+        log.info("ready at %s", self._url)
+
+    async def _serve_http(self, sockets: list[socket.socket]) -> None:
+        """Imports the framework on a thread, beside the scan, and serves."""
+        serve, app = await asyncio.to_thread(self._build_app)
+
+        async def counted(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+            self._traffic.change(1)
+            try:
+                await app(scope, receive, send)
+            finally:
+                self._traffic.change(-1)
+
+        await serve(counted, sockets, self._stop.wait)
+
+    def _build_app(self) -> tuple[Any, Any]:
+        from anyio import CapacityLimiter
+
+        from pcpd.api.app import build
+        from pcpd.api.caller import Served
+        from pcpd.api.serve import serve
+
+        served = Served(
+            memory=self._memory,
+            describe=self._describe,
+            hand_over=self._hand_over,
+            limiter=CapacityLimiter(DOOR_THREADS),
+        )
+        return serve, build(served)
+
+    async def _serve_relays(self, listening: socket.socket) -> None:
+        """Serves stdio relays once the vault is read; they wait in the socket's queue until then."""
+        while not self._memory.health.ready and not self._stop.is_set():
+            await asyncio.sleep(0.005)
+        door = await asyncio.to_thread(self._build_relay_door)
+        await door.start(listening)
+        await self._stop.wait()
+        await door.close()
+
+    def _build_relay_door(self) -> Any:
+        from anyio import CapacityLimiter
+
+        from pcpd.mcp_server.relay_door import RelayDoor
+
+        return RelayDoor(self._memory, CapacityLimiter(DOOR_THREADS), self._traffic.change)
+
+    async def _end_when_idle(self) -> None:
+        if self._idle_exit_s is None:
+            return
+        while not self._stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), min(IDLE_BEAT_S, self._idle_exit_s))
+            if self._traffic.idle_s() >= self._idle_exit_s:
+                self._stop.set()
+
+    def _describe(self) -> dict[str, object]:
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "url": self._url,
+            "idle_exit_s": self._idle_exit_s,
+            "watch": self._running.steward.mode,
+        }
+
+    def _hand_over(self, version: str) -> bool:
+        """Ends this owner if a client started it, or if a newer version asks; tells whether it does."""
+        if self._loop is None or (self._idle_exit_s is None and not _is_newer(version)):
+            return False
+        self._loop.call_soon_threadsafe(self._stop.set)
+        return True
+
+
+def _is_newer(version: str) -> bool:
+    def numbers(text: str) -> list[int]:
+        return [int(part) for part in text.split(".") if part.isdigit()]
+
+    return numbers(version) > numbers(__version__)
+
+
+class _bound:  # noqa: N801 - reads as a function: `with _bound(path) as listening`
+    """A listening Unix socket of mode 0600. A file that a dead owner left is replaced: we hold the lock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> socket.socket:
+        self._path.unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            listening.bind(os.fspath(self._path))
+        finally:
+            os.umask(before)
+        listening.listen(64)
+        listening.setblocking(False)
+        return listening
+
+    def __exit__(self, *_: object) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _bind_loopback(port: int, memory: Memory) -> socket.socket:
+    """Binds a port of 127.0.0.1; another free one, told in `status`, where that one is taken."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError as error:
+        if port == 0:
+            raise Broken("http.no-port", f"no port can be had on 127.0.0.1: {error.strerror}") from error
+        listening.bind(("127.0.0.1", 0))
+        memory.health.notice("port", f"port {port} is taken ({error.strerror}); another one is used")
+    listening.listen(128)
+    listening.setblocking(False)
+    return listening
+
+
+def _log_to(folder: Path, level: str) -> None:
+    folder.mkdir(exist_ok=True, mode=0o700)
+    handler = logging.handlers.RotatingFileHandler(
+        folder / "pcpd.log", maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    log.handlers = [handler]
+    log.setLevel(level.upper())
+    log.propagate = False
+
+
+def _failed(error: PcpError) -> None:
+    """What went wrong on a thread that nobody waits for: said once in the log, and counted when it repeats."""
+    log.error("%s: %s", error.code, error.message)
+
+

@@ -1,0 +1,123 @@
+"""How a vault begins: `initialise` makes a folder a vault, `open_memory` opens the media of one that is owned."""
+
+import os
+import pwd
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcpd import durable
+from pcpd.access.access_file import AccessFile
+from pcpd.errors import Invalid, PcpError, Usage
+from pcpd.history.repository import Repository
+from pcpd.index.store import Index
+from pcpd.ledger import keys
+from pcpd.ledger.ledger import Ledger
+from pcpd.memory.identity import CONTEXT_FILE, read_context
+from pcpd.memory.memory import Clock, Media, Memory, Place
+from pcpd.pages.ids import new_context_id
+from pcpd.policy.context import Context, Member, Partition, render_context, set_id
+from pcpd.vault.files import Files
+
+FEATURES = ("review",)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What `initialise` did: the context, whether it was made now, and what to know about the history."""
+
+    context: Context
+    created: bool
+    history: str
+
+
+def initialise(
+    root: Path, clock: Clock, entropy: bytes, *, features: Sequence[str] = FEATURES, new_id: bool = False
+) -> Begun:
+    """Makes a folder a vault: its context, and a repository unless there is one. What is there already stays.
+
+    `new_id` gives an existing vault an id of its own, and with it state without grants and tokens. Raises
+    `Usage` for a folder that cannot be one, `Invalid` when it has a context that cannot be read.
+    """
+    if root.exists() and not root.is_dir():
+        raise Usage("vault.not-a-folder", f"{root} is a file", hint="name a folder")
+    root.mkdir(parents=True, exist_ok=True)
+    file = root / CONTEXT_FILE
+    created = not file.exists()
+    if created:
+        file.parent.mkdir(exist_ok=True)
+        durable.write(file, render_context(_first_context(clock, entropy, features)), mode=0o644)
+    elif new_id:
+        context_id = new_context_id(clock.now(), entropy)
+        durable.write(file, set_id(file.read_bytes(), context_id), mode=0o644)
+    context = read_context(root)
+    return Begun(context, created, _begin_history(root, context.id))
+
+
+def open_memory(place: Place, context: Context, clock: Clock) -> Memory:
+    """Opens the media of a vault whose lock the caller holds. Where no history can be kept, `status` tells why.
+
+    Raises `Broken` when state cannot be kept where it is, such as on a network file system.
+    """
+    for folder in (place.state, place.config):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _refuse_network(place.state)
+    ledger = Ledger.open(place.state, clock.now)
+    device = keys.get_or_create(ledger, "device")[:4].hex()
+    history, why = _open_history(place.root, context.id, device)
+    media = Media(Files(place.root), Index.open(place.state), history, ledger, AccessFile(place.config))
+    memory = Memory(place, media, context, clock)
+    memory.health.notice("history", why)
+    return memory
+
+
+def _refuse_network(folder: Path) -> None:
+    kind = durable.network_filesystem(folder)
+    if kind is not None:
+        raise Invalid(
+            "state.network",
+            f"the state folder {folder} lies on a network file system ({kind}), where SQLite loses data",
+            hint="set XDG_STATE_HOME to a folder on a local disk",
+        )
+
+
+def _first_context(clock: Clock, entropy: bytes, features: Sequence[str]) -> Context:
+    controller = f"human:{_login()}"
+    return Context(
+        id=new_context_id(clock.now(), entropy),
+        version="0.3",
+        controller=controller,
+        features=tuple(features),
+        principals=(Member(controller, "controller"),),
+        partitions=(Partition("personal", "Everything by default", default=True),),
+    )
+
+
+def _login() -> str:
+    """Gives the person's login as the name of a principal, or `me` where it has none that fits."""
+    try:
+        login = pwd.getpwuid(os.getuid()).pw_name.lower()
+    except KeyError:
+        return "me"
+    return re.sub(r"[^a-z0-9._-]+", "-", login).strip("-.") or "me"
+
+
+def _begin_history(root: Path, context_id: str) -> str:
+    if shutil.which("git") is None:
+        return "git is not installed, so that no history is kept"
+    try:
+        Repository.open(root, context_id=context_id, device="init", create=True).close()
+    except PcpError as error:
+        return error.message
+    return ""
+
+
+def _open_history(root: Path, context_id: str, device: str) -> tuple[Repository | None, str]:
+    try:
+        return Repository.open(root, context_id=context_id, device=device, create=True), ""
+    except PcpError as error:
+        return None, error.message
+
+

@@ -1,0 +1,219 @@
+"""Brings versions that came to rest into git: drains the index's notes, on a thread of its own.
+
+Acts of agents are commits of their own, in their order; what editors save is gathered. Objects are built here,
+beside everything else; only the move of the ref is the keeper's (architecture.md, *Commits*). A note is taken
+back after its commit, so that a kill at any step leaves at most a commit that finds nothing left to do.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pcpd.errors import PcpError
+from pcpd.history.versions import Busy, Change, Committed, Moved
+from pcpd.index import outbox
+from pcpd.memory import reconcile
+from pcpd.memory.keeper import Urgency
+from pcpd.pages.times import parse_time
+
+if TYPE_CHECKING:
+    from pcpd.memory.memory import Memory
+
+MOST_FILES = 5_000
+MOST_BYTES = 64 * 1024 * 1024
+MOST_ACTS = 50
+REBUILDS = 5
+LONGEST_RETRY_S = 60.0
+BEAT_S = 0.25
+TIDY_S = 3.0
+MAINTAIN_S = 3600.0
+TOPIC = "commits"
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one commit takes: the changes, the files they answer for, and when the files were read."""
+
+    changes: tuple[Change, ...]
+    files: tuple[str, ...]
+    read_at_ns: int
+
+
+class Committer:
+    """The thread that commits. `quiet_s` and `longest_s` are the waits of pages (2 s and 30 s)."""
+
+    def __init__(
+        self,
+        memory: "Memory",
+        on_failure: Callable[[PcpError], None],
+        *,
+        quiet_s: float = 2.0,
+        longest_s: float = 30.0,
+    ) -> None:
+        self._memory = memory
+        self._on_failure = on_failure
+        self._quiet_ns, self._longest_ns = int(quiet_s * NS), int(longest_s * NS)
+        self._closing = False
+        self._retry_s = 0.0
+        self._untidy = True
+        self._maintained = memory.clock.monotonic()
+        self._thread = threading.Thread(target=self._run, name="commits", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def close(self, drain_s: float) -> None:
+        """Commits at once what waits, quiet or not, as far as that goes within `drain_s`, and ends."""
+        self._closing = True
+        self._memory.versions_waiting.set()
+        if self._thread.is_alive():
+            self._thread.join(drain_s)
+
+    def flush(self) -> None:
+        """Commits what waits now, quiet or not, on the calling thread. Raises what git is busy with."""
+        self._commit_acts()
+        while self._commit_gathered(quiet_ns=0):
+            pass
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._memory.versions_waiting.wait(self._pause())
+            self._memory.versions_waiting.clear()
+            if not self._closing:
+                self._attempt(self._turn)
+        self._attempt(self.flush)
+
+    def _pause(self) -> float | None:
+        """How long to sleep: for ever when nothing waits and all is tidy."""
+        if self._retry_s:
+            return self._retry_s
+        with self._memory.index.reader() as conn:
+            if outbox.waiting(conn):
+                return BEAT_S
+        return TIDY_S if self._untidy else None
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        """Runs one turn; what fails is shown, and tried again with growing waits."""
+        try:
+            work()
+        except Busy as busy:
+            self._retry_s = busy.retry_ms / 1000
+            self._memory.health.notice(TOPIC, f"{busy.message}; {busy.hint}")
+        except PcpError as error:
+            self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
+            self._memory.health.notice(TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message)
+            self._on_failure(error)
+        else:
+            self._retry_s = 0.0
+            self._memory.health.notice(TOPIC, None)
+
+    def _turn(self) -> None:
+        did = self._commit_acts()
+        while not self._closing and self._commit_gathered(quiet_ns=self._quiet_ns):
+            did = True
+        self._settle()
+        if did:
+            self._untidy = True
+        elif self._untidy:
+            self._tidy()
+
+    def _commit_acts(self) -> bool:
+        """Makes one commit of each act that waits."""
+        did = False
+        while self._memory.history is not None:
+            with self._memory.index.reader() as conn:
+                owed = outbox.pending(conn, "commit", MOST_ACTS)
+            if not owed:
+                return did
+            for act in owed:
+                payload: Any = act.payload
+                changes = [Change(each["file"], each["oid"]) for each in payload["changes"]]
+                self._commit(changes, payload["subject"], payload["principal"], parse_time(payload["at"]))
+                self._on_keeper(lambda tx, done=act.id: outbox.done(tx, [done]))
+                did = True
+        return did
+
+    def _commit_gathered(self, *, quiet_ns: int) -> bool:
+        """Makes one commit of what is at rest; tells whether there may be more."""
+        memory = self._memory
+        now_ns = memory.clock.now_ns()
+        with memory.index.reader() as conn:
+            due = outbox.due(conn, now_ns, quiet_ns=quiet_ns, longest_ns=self._longest_ns)
+        if not due or memory.history is None:
+            return False
+        gathered = _gather(memory, [each.file for each in due], now_ns)
+        if gathered.changes:
+            self._commit(gathered.changes, _subject(gathered.changes), "", memory.clock.now())
+        self._on_keeper(lambda tx: outbox.clear(tx, gathered.files, gathered.read_at_ns))
+        return len(gathered.files) < len(due)
+
+    def _commit(self, changes: Sequence[Change], subject: str, principal: str, at: datetime) -> Committed:
+        """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again."""
+        history = self._memory.require_history()
+        for attempt in range(REBUILDS):
+            prepared = history.build(changes, message=subject, principal=principal, now=at)
+            try:
+                return self._memory.keeper.run(Urgency.COMMIT, lambda p=prepared: history.publish(p)).result()
+            except Moved:
+                if attempt == REBUILDS - 1:
+                    raise
+        raise AssertionError
+
+    def _settle(self) -> None:
+        if self._memory.history is not None:
+            self._memory.history.settle()
+
+    def _on_keeper(self, change: Callable[[Any], None]) -> None:
+        def job() -> None:
+            with self._memory.index.transaction() as tx:
+                change(tx)
+
+        self._memory.keeper.run(Urgency.COMMIT, job).result()
+
+    def _tidy(self) -> None:
+        """When nothing is left to commit: merges the full text, empties the WAL, packs loose objects."""
+        self._untidy = self._memory.keeper.run(Urgency.COMMIT, self._memory.index.optimize_step).result()
+        now = self._memory.clock.monotonic()
+        if self._memory.history is not None and now - self._maintained > MAINTAIN_S:
+            self._maintained = now
+            self._memory.history.maintain()
+
+
+def _gather(memory: "Memory", files: Sequence[str], now_ns: int) -> Gathered:
+    """Reads what is on disk now, up to what one commit takes. Ignored files that are there are left as HEAD has them."""
+    changes: list[Change] = []
+    done: list[str] = []
+    size = 0
+    for file in files[:MOST_FILES]:
+        if size > MOST_BYTES:
+            break
+        change = _change_of(memory, file)
+        done.append(file)
+        if change is not None:
+            changes.append(change)
+            size += len(change.data or b"")
+    return Gathered(tuple(changes), tuple(done), now_ns)
+
+
+def _change_of(memory: "Memory", file: str) -> Change | None:
+    stat = memory.files.stat(file)
+    if stat is None:
+        return None if file in memory.losses.held else Change(file)
+    if not reconcile.is_ours(memory, file) or stat.size > memory.attachment_limit:
+        return None
+    try:
+        read = memory.files.read(file, max(memory.attachment_limit, reconcile.PAGE_READ_LIMIT))
+    except FileNotFoundError:
+        return Change(file)
+    return Change(file, data=read.data, executable=bool(stat.mode & 0o100))
+
+
+def _subject(changes: Sequence[Change]) -> str:
+    if len(changes) > 1:
+        return f"Save {len(changes)} files"
+    verb = "Remove" if changes[0].is_deletion else "Save"
+    return f"{verb} {changes[0].file}"

@@ -1,0 +1,124 @@
+"""How the vault is: the short `status`, and `doctor`, which names every problem and proves the index."""
+
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pcpd.index import outbox
+from pcpd.index import tables as page_tables
+from pcpd.index.dump import Row, dump
+from pcpd.index.store import Index
+from pcpd.memory import upkeep
+from pcpd.pages.page import Problem
+from pcpd.pages.times import to_z
+
+if TYPE_CHECKING:
+    from pcpd.memory.memory import Memory
+
+MOST_DIFFERENCES = 1_000
+TRIES = 3
+
+
+def status(memory: "Memory") -> dict[str, Any]:
+    """Gives counts, how the index stands, what history waits for, and every notice that wants a person."""
+    health = memory.health
+    with memory.index.reader() as conn:
+        counts = page_tables.counts(conn)
+        waiting = len(outbox.waiting(conn))
+        left_out = page_tables.left_out(conn)
+    notices = {**health.notices, **_standing_notices(memory)}
+    return {
+        "vault": {"root": str(memory.place.root), "id": memory.context.id, "features": memory.context.features},
+        "pages": counts.pages,
+        "attachments": counts.attachments,
+        "problems": counts.problems,
+        "index": {
+            "in_step": health.in_step,
+            "proved_at": to_z(health.proved_at) if health.proved_at else None,
+            "bytes": memory.index.size_bytes(),
+        },
+        "history": _history(memory, waiting),
+        "left_out": left_out,
+        "lost": len(memory.losses.held),
+        "notices": [{"topic": topic, "text": text} for topic, text in sorted(notices.items())],
+    }
+
+
+def _standing_notices(memory: "Memory") -> dict[str, str]:
+    said = {"access": memory.access.notice, "ledger": memory.ledger.notice}
+    return {topic: text for topic, text in said.items() if text}
+
+
+def _history(memory: "Memory", waiting: int) -> dict[str, Any]:
+    if memory.history is None:
+        return {"kept": False, "waiting": waiting, "why": memory.health.notices.get("history", "")}
+    return {"kept": True, "waiting": waiting, **memory.history.describe()}
+
+
+def doctor(memory: "Memory", *, deep: bool = False) -> dict[str, Any]:
+    """Names each problem of each page, paths that clash, and links that lead nowhere.
+
+    `deep` compares the index with one made anew from the files, and names every difference.
+    """
+    with memory.index.reader() as conn:
+        problems = [
+            {"file": each.file, **_shown(each.problem)} for each in islice(page_tables.problems(conn), MOST_DIFFERENCES)
+        ]
+        clashes = [list(group) for group in page_tables.clashes(conn)]
+    found: dict[str, Any] = {"problems": problems, "clashes": clashes, "notices": status(memory)["notices"]}
+    if not deep:
+        return {"ok": not problems and not clashes, **found}
+    differences = compare(memory)
+    return {"ok": not differences, "differences": differences, **found}
+
+
+def _shown(problem: Problem) -> dict[str, Any]:
+    return {"code": problem.code, "message": problem.message, "line": problem.line}
+
+
+def compare(memory: "Memory") -> list[dict[str, Any]]:
+    """Gives the rows in which the index and a rebuild differ; once more when files changed underneath."""
+    for _ in range(TRIES):
+        applied = memory.applied
+        with tempfile.TemporaryDirectory(prefix="doctor-", dir=memory.place.state) as folder:
+            fresh = Index.open(Path(folder))
+            try:
+                upkeep.fill(memory, fresh, "checking")
+                differences = _differences(memory.index, fresh)
+            finally:
+                fresh.close()
+        if memory.applied == applied:
+            break
+    return differences
+
+
+def _differences(live: Index, fresh: Index) -> list[dict[str, Any]]:
+    """Counts each row's digest up for one index and down for the other: what is left differs. Memory stays flat."""
+    balance: Counter[bytes] = Counter()
+    with live.reader() as a, fresh.reader() as b:
+        balance.update(map(_digest, dump(a)))
+        balance.subtract(map(_digest, dump(b)))
+        uneven = {digest for digest, count in balance.items() if count}
+        sides: tuple[tuple[str, Iterable[Row]], ...] = (("index", dump(a)), ("rebuild", dump(b)))
+        rows = (
+            {"only_in": side, "table": row[0], "row": [_plain(value) for value in row[1]]}
+            for side, all_rows in sides
+            for row in all_rows
+            if _digest(row) in uneven
+        )
+        return list(islice(rows, MOST_DIFFERENCES)) if uneven else []
+
+
+def _digest(row: Row) -> bytes:
+    return hashlib.blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _plain(value: object) -> object:
+    """Shortens what a difference shows: names and numbers as they are, long text cut."""
+    if isinstance(value, bytes):
+        return value.hex()[:64]
+    return value[:200] if isinstance(value, str) else value
