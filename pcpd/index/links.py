@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from pcpd.index import cursors
-from pcpd.index.resolve import Candidates, Form, Named, folder_of, form_of, tails_naming
-from pcpd.index.rows import tail_of
+from pcpd.index import bookmarks
+from pcpd.index.resolve import Candidates, Form, Named, folder_of, form_of, tail_of, tails_naming
 from pcpd.index.visible import where
 from pcpd.pages.page import Link, Page
 from pcpd.pages.paths import lookup_key
@@ -23,7 +22,7 @@ _LINK = "l.kind, l.target, l.rel, l.heading, l.alias, l.line"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One link: the path of the page it stands on, the path of the page it leads to or None, the link as written."""
+    """One link as written, with the path of the page it stands on, and of the page it leads to or None."""
 
     source: str
     target: str | None
@@ -80,7 +79,7 @@ def put(tx: Transaction, pages: Iterable[tuple[int, Page]]) -> None:
 
 
 def outgoing(reads: Reads, path: str, visible: Visibility) -> list[Edge]:
-    """Gives the links of a page in the order of its text; none where the page is not there for this reader."""
+    """Gives a page's links in the order of its text; none where the page is not there for this reader."""
     page = _page(reads, path, visible)
     return [] if page is None else list(_outgoing(_Resolver(reads, visible), page))
 
@@ -98,48 +97,54 @@ def unresolved(
 ) -> tuple[list[Edge], str | None]:
     """Gives links that lead to no page, those of one target together, and the cursor to go on with, or None.
 
-    Raises `Usage` (`index.cursor`) for a cursor that no answer gave.
+    Attachments belong to no partition: only who may see everything learns that a link leads to one.
+    Raises `Invalid` (`cursor.invalid`).
     """
     condition, values = where(visible)
-    after = cursors.read(cursor, (str, str, int)) or ("", "", -1)
+    after = bookmarks.read("unresolved", cursor, ("", "", -1))
     rows = reads.execute(
         f"""
         SELECT l.tail, p.path, l.seq, {_LINK} FROM links AS l JOIN pages AS p ON p.id = l.page
         WHERE {condition} AND l.tail >= ? AND (l.tail, p.path, l.seq) > (?, ?, ?)
           AND NOT EXISTS (SELECT 1 FROM pages AS p WHERE p.tail = l.tail AND {condition})
           AND (l.exact OR NOT EXISTS (
-              SELECT 1 FROM pages AS p WHERE p.tail > l.tail || '/' AND p.tail < l.tail || '0' AND {condition}))
-          AND (l.exact OR NOT EXISTS (
-              SELECT 1 FROM aliases AS a JOIN pages AS p ON p.id = a.page WHERE a.tail = l.tail AND {condition}))
+              SELECT 1 FROM pages AS p
+              WHERE p.tail > l.tail || '/' AND p.tail < l.tail || '0' AND {condition}))
+          AND (l.exact OR l.tail = '' OR NOT EXISTS (
+              SELECT 1 FROM aliases AS a JOIN pages AS p ON p.id = a.page
+              WHERE a.tail = l.tail AND {condition}))
+          AND NOT (? AND EXISTS (SELECT 1 FROM files AS f WHERE f.tail = l.tail))
+          AND NOT (? AND NOT l.exact AND EXISTS (
+              SELECT 1 FROM files AS f WHERE f.tail > l.tail || '/' AND f.tail < l.tail || '0'))
         ORDER BY l.tail, p.path, l.seq LIMIT ?
         """,  # noqa: S608 - our own column names and conditions
-        (*values, after[0], *after, *values, *values, *values, limit + 1),
+        (*values, after[0], *after, *values, *values, *values, *[visible.everything] * 2, limit + 1),
     ).fetchall()
     edges = [Edge(row[1], None, Link(*row[3:])) for row in rows[:limit]]
-    return edges, cursors.write(tuple(rows[limit - 1][:3])) if len(rows) > limit else None
+    return edges, bookmarks.write("unresolved", tuple(rows[limit - 1][:3])) if len(rows) > limit else None
 
 
 def orphans(
     reads: Reads, visible: Visibility, *, limit: int = 100, cursor: str | None = None
 ) -> tuple[list[str], str | None]:
-    """Gives pages to which no other page links, in the order of listings, and the cursor to go on with, or None.
+    """Gives pages to which no other page links, by path, and the cursor to go on with, or None.
 
-    Raises `Usage` (`index.cursor`) for a cursor that no answer gave.
+    Raises `Invalid` (`cursor.invalid`).
     """
     condition, values = where(visible)
-    after = cursors.read(cursor, (str, str)) or ("", "")
+    after = bookmarks.read("orphans", cursor, ("", ""))
     resolver = _Resolver(reads, visible)
     found: list[str] = []
     for page in reads.execute(
-        f"SELECT p.id, p.path, p.key FROM pages AS p WHERE {condition} AND p.key >= ? AND (p.key, p.path) > (?, ?)"  # noqa: S608
-        " ORDER BY p.key, p.path",
+        f"SELECT p.id, p.path, p.key FROM pages AS p WHERE {condition}"  # noqa: S608
+        " AND p.key >= ? AND (p.key, p.path) > (?, ?) ORDER BY p.key, p.path",
         (*values, after[0], *after),
     ):
         named = Named(*page)
         if any(edge.source != named.path for edge in _incoming(resolver, named)):
             continue
         if len(found) == limit:
-            return found, cursors.write((lookup_key(found[-1]), found[-1]))
+            return found, bookmarks.write("orphans", (lookup_key(found[-1]), found[-1]))
         found.append(named.path)
     return found, None
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from pcpd.index import cursors
-from pcpd.index.rows import PAGE_COLUMNS, PageRow, page_row, tail_of
+from pcpd.index import bookmarks
+from pcpd.index.resolve import tail_of
+from pcpd.index.rows import PAGE_COLUMNS, PageRow, page_row
 from pcpd.index.visible import where
 from pcpd.pages.paths import lookup_key
 from pcpd.policy.decide import Visibility
@@ -22,7 +23,7 @@ class PageList:
 
 
 def find(reads: Reads, text: str) -> list[PageRow]:
-    """Gives the pages that a person may mean: by path, else by its lookup form, else by id, else by file name.
+    """Gives the pages that may be meant: by path, else by its lookup form, else by id, else by file name.
 
     Several matches of one way are all given, by path: a clash, or a name in several folders.
     """
@@ -47,14 +48,14 @@ def listing(
 ) -> PageList:
     """Lists the pages in a folder and below, by path; the same in every order of edits, to the very end.
 
-    Raises `Usage` (`index.cursor`) for a cursor that no answer gave.
+    Raises `Invalid` (`cursor.invalid`).
     """
     condition, values = where(visible)
     prefix = lookup_key(folder.strip("/"))
     if prefix:
         condition += " AND p.key > ? AND p.key < ?"
         values = [*values, f"{prefix}/", f"{prefix}0"]
-    after = cursors.read(cursor, (str, str)) or ("", "")
+    after = bookmarks.read(f"list {prefix}", cursor, ("", ""))
     rows = reads.execute(
         f"{_SELECT} WHERE {condition} AND p.key >= ? AND (p.key, p.path) > (?, ?)"
         " ORDER BY p.key, p.path LIMIT ?",
@@ -64,15 +65,17 @@ def listing(
     total = _count(reads, condition, values) if prefix else _count_all(reads, visible)
     more = len(rows) > limit
     return PageList(
-        pages, total, cursors.write((lookup_key(pages[-1].path), pages[-1].path)) if more else None
+        pages,
+        total,
+        bookmarks.write(f"list {prefix}", (lookup_key(pages[-1].path), pages[-1].path)) if more else None,
     )
 
 
 def recent(reads: Reads, visible: Visibility, *, limit: int = 20, cursor: str | None = None) -> PageList:
-    """Lists pages by `updated`, the newest first. Raises `Usage` (`index.cursor`)."""
+    """Lists pages by `updated`, the newest first. Raises `Invalid` (`cursor.invalid`)."""
     condition, values = where(visible)
-    after = cursors.read(cursor, (str, str))
-    if after:
+    after = bookmarks.read("recent", cursor, ("", ""))
+    if cursor is not None:
         condition += " AND p.updated <= ? AND (p.updated < ? OR p.path > ?)"
         values = [*values, after[0], *after]
     rows = reads.execute(
@@ -83,7 +86,7 @@ def recent(reads: Reads, visible: Visibility, *, limit: int = 20, cursor: str | 
     return PageList(
         pages,
         _count_all(reads, visible),
-        cursors.write((pages[-1].updated, pages[-1].path)) if more else None,
+        bookmarks.write("recent", (pages[-1].updated, pages[-1].path)) if more else None,
     )
 
 

@@ -1,7 +1,7 @@
 """Puts files and pages into the index and takes them out; knows what a scan must be compared with.
 
-Every column follows from path, bytes, stat and context.yaml alone, so that the index equals a rebuild whatever
-the order of changes was. Numbers of rows are local: they leave neither this room nor the process.
+Every column follows from path, bytes, stat and context.yaml alone, so that the index equals a rebuild
+whatever the order of changes was. Numbers of rows are local: they leave neither this room nor the process.
 """
 
 import json
@@ -30,7 +30,7 @@ Put = tuple[FileRow, Page | None, Facts | None]
 CHUNK = 500
 """Names in one statement: far below any limit on parameters."""
 
-_PUT_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _CLEAR = tuple(
     f"DELETE FROM {table} WHERE {column} = ?"  # noqa: S608 - names of our own tables
     for table, column in (
@@ -76,7 +76,7 @@ def put_all(tx: Transaction, puts: Sequence[Put]) -> None:
 
 
 def touch(tx: Transaction, file: str, stat: Stat, read_at_ns: int) -> None:
-    """Notes that a known file was read again at that time, with that stat, and holds the bytes that are known."""
+    """Notes that a known file was read again, with that stat, and holds the bytes that are known."""
     row = file_row(tx, file)
     if row is None:
         return

@@ -29,7 +29,7 @@ class Readers:
 
     @contextmanager
     def reader(self) -> Generator[sqlite3.Connection]:
-        """Gives a connection inside a read transaction. Raises `Unavailable` (`index.busy`, `index.closed`)."""
+        """Gives a connection in a read transaction. Raises `Unavailable` (`index.busy`, `index.closed`)."""
         connection = self._lend()
         try:
             with sqlite.guarded("index", self._path):

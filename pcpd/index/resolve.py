@@ -1,22 +1,21 @@
 """Which page a link names: the rule, over candidates that somebody has looked up. Pure; no SQL here.
 
-As Obsidian resolves (pages.md §3): the page whose whole path it is; else a page whose path ends with it, those
-in the linking page's folder or below first, then the shortest path; else a page with that alias, by the same
-order. Upper and lower case and Unicode forms do not count. Targets that begin with `/`, `./` or `../` are whole
-paths. Of two pages that only differ by case or form, the one that sorts first.
+As Obsidian resolves (pages.md §3): the page whose whole path it is; else a page whose path ends with it,
+those in the linking page's folder or below first, then the shortest path; else a page with that alias, in the
+same order. Upper and lower case and Unicode forms do not count. Targets that begin with `/`, `./` or `../`
+are whole paths. Of two pages that only differ by case or form, the one that sorts first.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pcpd.index.rows import tail_of
 from pcpd.pages.paths import lookup_key
 
 _TARGET_LIMIT = 4096  # characters; no path is longer
 
 
 class Form(NamedTuple):
-    """What a link looks for: `tail` is the lookup form with reversed segments, empty where nothing can match."""
+    """What a link looks for: `tail` is its lookup form with reversed segments, empty if nothing can match."""
 
     tail: str
     exact: bool
@@ -42,7 +41,7 @@ class Candidates:
         self._best = _best_in_folders(ordered) or _best_in_folders(_ordered(aliased))
 
     def seen_from(self, folder: str) -> Named | None:
-        """Gives the page that is meant from a page in `folder` (a lookup form, empty for the root), or None."""
+        """Gives the page that is meant in `folder` (its lookup form, empty for the root), or None."""
         if self._whole is not None or self._exact:
             return self._whole
         return self._best.get(folder) or self._best.get("")
@@ -51,7 +50,7 @@ class Candidates:
 def form_of(target: str, folder: str) -> Form:
     """Gives what a target, as written on a page in `folder`, looks for.
 
-    `Plan`, `Plan.md`, `a/Plan` and `a//Plan` name ends of paths; `/a/Plan`, `./Plan` and `../Plan` whole ones.
+    `Plan`, `Plan.md`, `a/Plan`, `a//Plan` name ends of paths; `/a/Plan`, `./Plan`, `../Plan` whole paths.
     """
     text = target.strip()
     if text[-3:].lower() == ".md":
@@ -69,6 +68,11 @@ def form_of(target: str, folder: str) -> Form:
         elif segment not in {"", "."}:
             place.append(segment)
     return Form(tail_of(lookup_key("/".join(place))), exact=is_relative or text.startswith("/"))
+
+
+def tail_of(key: str) -> str:
+    """Reverses the segments of a lookup form: `a/b/c` gives `c/b/a`."""
+    return key if "/" not in key else "/".join(reversed(key.split("/")))
 
 
 def folder_of(key: str) -> str:

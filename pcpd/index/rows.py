@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pcpd.index.resolve import form_of, tail_of
 from pcpd.pages.changes import Stat
 from pcpd.pages.page import Page
 from pcpd.pages.paths import Kind, lookup_key
@@ -19,7 +20,7 @@ _INT64 = 2**63
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file as it was read. `version` is the hex SHA-256 of its bytes, empty where it was not read (`note`)."""
+    """A file as it was read. `version` is the hex SHA-256 of its bytes, empty if it was not read (`note`)."""
 
     file: str
     kind: Kind
@@ -51,7 +52,7 @@ class Declared(NamedTuple):
 class PageRow:
     """A page as the index has it. `id` is the page's own or None; `problems` counts; `version` as in FileRow.
 
-    `partition` and `category` are what access is decided by; `updated` is the page's own time, else its file's.
+    `partition` and `category` are what access is decided by; `updated` is the page's own, else its file's.
     """
 
     path: str
@@ -107,7 +108,18 @@ def file_values(number: int, row: FileRow) -> tuple[object, ...]:
     wide = None
     if not all(-_INT64 <= value < _INT64 for value in stat):
         wide, stat = json.dumps(stat), Stat(0, 0, 0, 0, 0)
-    return (number, row.file, row.kind, *stat, wide, row.read_at_ns, bytes.fromhex(row.version), row.note)
+    tail = tail_of(lookup_key(row.file)) if row.kind == "attachment" else None
+    return (
+        number,
+        row.file,
+        row.kind,
+        tail,
+        *stat,
+        wide,
+        row.read_at_ns,
+        bytes.fromhex(row.version),
+        row.note,
+    )
 
 
 def page_values(number: int, row: FileRow, page: Page, facts: Facts) -> tuple[object, ...]:
@@ -116,7 +128,8 @@ def page_values(number: int, row: FileRow, page: Page, facts: Facts) -> tuple[ob
     return (
         number, page.path, key, tail_of(key), page.title, page.id, page.type, page.partition,
         facts.partition, facts.category, facts.sensitivity, facts.hidden,
-        page.lifecycle, page.review_state, page.updated or from_ns(row.stat.mtime_ns), page.updated is not None,
+        page.lifecycle, page.review_state,
+        page.updated or from_ns(row.stat.mtime_ns), page.updated is not None,
         page.recorded_at, page.valid_from, page.valid_until, page.expires, page.importance, page.confidence,
         page.origin, page.author, page.is_conversation, len(page.problems),
     )  # fmt: skip
@@ -134,8 +147,8 @@ def alias_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
     """Gives the rows of `aliases`."""
     aliases: dict[str, str] = {}
     for alias in page.aliases:
-        aliases.setdefault(tail_of(lookup_key(alias)), alias)
-    return ((number, tail, alias) for tail, alias in aliases.items())
+        aliases.setdefault(form_of(alias, "").tail, alias)
+    return ((number, tail, alias) for tail, alias in aliases.items() if tail)
 
 
 def property_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
@@ -160,8 +173,3 @@ def problem_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
         (number, seq, problem.code, problem.message, problem.line)
         for seq, problem in enumerate(page.problems)
     )
-
-
-def tail_of(key: str) -> str:
-    """Reverses the segments of a lookup form: `a/b/c` gives `c/b/a`."""
-    return key if "/" not in key else "/".join(reversed(key.split("/")))

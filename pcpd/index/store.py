@@ -1,16 +1,14 @@
 """The index's database files: numbered, behind a pointer, one writer, a few readers, rebuilt beside.
 
-`index` is a text file that holds a number; `index-<number>.sqlite` is the database. A new database never takes
-an old one's name: beside a `-wal` that was left, SQLite would serve the old data. All that is here can be made
-again from the vault; a file that is damaged or of another schema is thrown away, not repaired.
+`index` is a text file that holds a number; `index-<number>.sqlite` is the database. A new database never
+takes an old one's name: beside a `-wal` that was left, SQLite would serve the old data. All that is here can
+be made again from the vault; a file that is damaged or of another schema is thrown away, not repaired.
 """
 
 import re
 import sqlite3
-import threading
-import zlib
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -18,49 +16,39 @@ from pcpd import durable, sqlite
 from pcpd.errors import Broken
 from pcpd.index import fulltext, outbox
 from pcpd.index.readers import Readers
+from pcpd.index.writer import Writer
 from pcpd.sqlite import Transaction
 
-FORMAT = 1
-"""Raised when the same vault gives other rows under the same schema: every index is then made anew."""
-
 _STORE = "index"
-_SCHEMA = "pcpd.index.schema"
 _POINTER = "index"
 _OURS = re.compile(r"index-(\d{1,9})\.sqlite(-wal|-shm|-journal)?")
-_CACHE_KIB = 16 * 1024
-_WAL_KEPT_BYTES = 8 * 1024 * 1024
+_UNUSABLE = frozenset({"index.corrupt", "index.schema"})
 
 
 class Index:
     """One vault's index, open. One thread at a time writes; any thread reads.
 
-    `was_reset`: what stood there was damaged or of another schema, so that this one began empty.
+    `was_reset`: what stood there was damaged or of another schema, so that this one began empty. What it owed
+    (versions to commit, effects to do) is lost with it.
     """
 
     def __init__(self, folder: Path, number: int, *, was_reset: bool = False) -> None:
         """Opens or makes the database of that number; `Index.open` knows which."""
         self.folder = folder
+        self.number = number
         self.was_reset = was_reset
-        self._number = number
-        self._writing = threading.Lock()
-        self._is_held = False
-        self._writer = _open_writer(self.path)
-        self._readers = Readers(self.path)
+        self.writer = Writer(self.path)
+        self.readers = Readers(self.path)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
         """Opens the index of a state folder, empty where there is none that can be used.
 
-        Raises `Broken`: `index.network` (SQLite must not lie on a network file system), `index.locked`,
-        `index.full`, `index.read_only`, `index.unreadable`.
+        The owner's lock keeps every other process away from the folder meanwhile. Raises `Broken`:
+        `index.network` (SQLite must not lie on a network file system), `index.locked`, `index.full`,
+        `index.read_only`, `index.unreadable`, `index.failed`.
         """
-        kind = durable.network_filesystem(folder)
-        if kind is not None:
-            raise Broken(
-                "index.network",
-                f"the state folder {folder} lies on a network file system ({kind}), where SQLite loses data",
-                hint="choose a state folder on a local disk",
-            )
+        _refuse_network(folder)
         number = _pointed_at(folder)
         index, was_reset = None, False
         if number is not None and _path(folder, number).exists():
@@ -68,93 +56,74 @@ class Index:
             was_reset = index is None
         if index is None:
             index = cls(folder, _next_number(folder), was_reset=was_reset)
-            index._point()
-        _remove_others(folder, index._number)
+            _point(folder, index.number)
+        _remove_others(folder, index.number)
         return index
 
     @property
     def path(self) -> Path:
         """The database file that is in force."""
-        return _path(self.folder, self._number)
+        return _path(self.folder, self.number)
 
-    @contextmanager
-    def transaction(self) -> Generator[Transaction]:
+    def transaction(self) -> AbstractContextManager[Transaction]:
         """Gives the writer's transaction: all of the body or nothing. One thread at a time; never nested.
 
         While held (`hold`), leaving the scope does not commit, and the next scope goes on in the same
         transaction; a body that fails takes all that is held with it, and ends the hold.
         """
-        if not self._writing.acquire(blocking=False):
-            raise RuntimeError("the index is being written; its writer serves one scope at a time")
-        try:
-            with sqlite.guarded(_STORE, self.path):
-                if not self._writer.in_transaction:
-                    self._writer.execute("BEGIN IMMEDIATE")
-                yield Transaction(self._writer)
-                if not self._writer.in_transaction:
-                    raise RuntimeError("the body of a transaction ended it")
-                if not self._is_held:
-                    self._writer.execute("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
-        finally:
-            self._writing.release()
+        return self.writer.transaction()
 
     def hold(self) -> None:
         """Keeps the transaction open over the scopes that follow, until `release`: for long scans in slices.
 
-        Readers see nothing of it before; a kill loses all of it.
+        Readers see nothing of it before; a kill loses all of it. An act that must be seen at once releases
+        first; the scan holds again at its next slice.
         """
-        self._is_held = True
+        self.writer.hold()
 
     def release(self) -> None:
         """Commits what is held; scopes commit on their own again. Does nothing where nothing is held."""
-        self._is_held = False
-        if self._writer.in_transaction:
-            with self.transaction():
-                pass
+        self.writer.release()
 
     @contextmanager
     def reader(self) -> Generator[sqlite3.Connection]:
         """Gives a read-only connection at one point in time: what commits meanwhile is not seen.
 
-        Raises `Unavailable` (`index.busy`) when all readers stay in use for 10 s, (`index.closed`) after `close`.
+        Raises `Unavailable`: `index.busy` when all stay in use for 10 s, `index.closed` after `close`.
         """
-        with self._readers.reader() as connection:
+        with self.readers.reader() as connection:
             yield connection
 
     def begin_rebuild(self) -> "Index":
-        """Makes an empty index beside this one, to be filled and handed to `swap`, or discarded by `close`."""
+        """Makes an empty index beside this one, to be filled and handed to `swap`, or to `discard`."""
         return Index(self.folder, _next_number(self.folder))
 
-    def swap(self, new: "Index") -> None:
+    def swap(self, new: "Index") -> bool:
         """Puts a rebuilt index in force, with what this one still owes (outbox, waiting commits).
 
-        New readers see the new one; those at work finish on the old one, whose files go with the last of them.
-        `new` becomes this index and is not to be used any more.
+        New readers see the new one; those at work finish on the old one, whose files go with the last one.
+        `new` becomes this index and is not to be used any more. Gives False where the old one was too damaged
+        to tell what it owed: every file must be compared with HEAD then.
         """
-        self.release()
         new.release()
-        with self.transaction() as tx, new.transaction() as new_tx:
-            outbox.carry_over(tx, new_tx)
-        old_path, old_writer = self.path, self._writer
-        new._point()
-        self._number, self._writer = new._number, new._writer
-        new._readers.close()
+        carried = self._carry_over(new)
+        _point(self.folder, new.number)
+        old_path, old_writer = self.path, self.writer
+        self.number, self.writer = new.number, new.writer
+        new.readers.close()
+        self.readers.move(self.path, lambda: _remove(old_path))
         old_writer.close()
-        self._readers.move(self.path, lambda: _remove(old_path))
+        return carried
 
     def close(self) -> None:
-        """Ends all connections once their readers are done; commits what is held."""
+        """Commits what is held, and ends all connections; readers at work finish."""
         self.release()
-        self._readers.close()
-        self._writer.close()
+        self.readers.close()
+        self.writer.close()
 
     def discard(self) -> None:
         """Closes a rebuild that is not wanted, and removes its files."""
-        self._is_held = False
-        self._roll_back()
+        self.writer.roll_back()
         self.close()
         _remove(self.path)
 
@@ -171,7 +140,7 @@ class Index:
         return not busy and in_wal == moved
 
     def optimize(self) -> bool:
-        """Merges a small part of the full text's segments, on the writer; tells whether there is more to do."""
+        """Merges a small part of the full text's segments, on the writer; tells whether there may be more."""
         with self.transaction() as tx:
             return fulltext.merge_step(tx)
 
@@ -189,67 +158,50 @@ class Index:
         try:
             return cls(folder, number)
         except Broken as error:
-            if error.code not in {"index.corrupt", "index.schema"}:
+            if error.code not in _UNUSABLE:
                 raise
             return None
 
-    def _point(self) -> None:
+    def _carry_over(self, new: "Index") -> bool:
         try:
-            durable.write(self.folder / _POINTER, f"{self._number}\n".encode())
-        except OSError as error:
-            raise Broken(
-                "index.read_only",
-                f"cannot write {self.folder / _POINTER}: {error.strerror}",
-                hint="make the state folder writable, and look whether its disk is full",
-            ) from error
-
-    def _roll_back(self) -> None:
-        self._is_held = False
-        if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
+            self.release()
+            with self.transaction() as tx, new.transaction() as new_tx:
+                outbox.carry_over(tx, new_tx)
+        except Broken as error:
+            if error.code not in _UNUSABLE:
+                raise
+            return False
+        return True
 
 
-def schema_version() -> int:
-    """Gives the number that `user_version` holds in every database of this schema and format."""
-    text = f"{FORMAT} {fulltext.VERSION}" + "".join(script for _, _, script in sqlite.scripts(_SCHEMA))
-    return zlib.crc32(text.encode()) & 0x7FFFFFFF or 1
+def _refuse_network(folder: Path) -> None:
+    kind = durable.network_filesystem(folder)
+    if kind is not None:
+        raise Broken(
+            "index.network",
+            f"the state folder {folder} lies on a network file system ({kind}), where SQLite loses data",
+            hint="choose a state folder on a local disk",
+        )
 
 
-def _open_writer(path: Path) -> sqlite3.Connection:
-    connection = sqlite.connect(path, create=not path.exists(), store=_STORE)
+def _point(folder: Path, number: int) -> None:
     try:
-        with sqlite.guarded(_STORE, path):
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            # Checkpoints are made when idle: in the way of a save they would cost it 10 ms.
-            connection.execute("PRAGMA wal_autocheckpoint = 0")
-            connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
-            _lay_out(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _lay_out(connection: sqlite3.Connection, path: Path) -> None:
-    """Makes the tables in an empty database. Raises `Broken` (`index.schema`) where other tables are."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version == schema_version():
-        return
-    with sqlite.transaction(connection, store=_STORE) as tx:
-        if tx.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            raise Broken("index.schema", f"{path} was made by another version of pcpd")
-        for _, _, script in sqlite.scripts(_SCHEMA):
-            for statement in sqlite.statements(script):
-                tx.execute(statement)
-        tx.execute(f"PRAGMA user_version = {schema_version():d}")
+        durable.write(folder / _POINTER, f"{number}\n".encode())
+    except OSError as error:
+        raise Broken(
+            "index.read_only",
+            f"cannot write {folder / _POINTER}: {error.strerror}",
+            hint="make the state folder writable, and look whether its disk is full",
+        ) from error
 
 
 def _pointed_at(folder: Path) -> int | None:
     try:
-        text = (folder / _POINTER).read_bytes()[:20].strip()
+        with (folder / _POINTER).open("rb") as pointer:
+            text = pointer.read(12).strip()
     except OSError:
         return None
-    return int(text) if text.isdigit() and len(text) <= 9 else None
+    return int(text) if text.isdigit() and len(text) < 10 else None
 
 
 def _next_number(folder: Path) -> int:
@@ -258,7 +210,7 @@ def _next_number(folder: Path) -> int:
 
 
 def _remove_others(folder: Path, number: int) -> None:
-    """Removes databases that a rebuild or a kill left. The owner's lock keeps everybody else out."""
+    """Removes databases that a rebuild or a kill left."""
     for name in _names(folder):
         match = _OURS.fullmatch(name)
         if match and int(match[1]) != number:

@@ -1,10 +1,9 @@
-"""The tables as a whole: counts, problems, clashes, what was left out, and a dump that a rebuild must equal."""
+"""The tables as a whole: counts, problems, clashes, what was left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pcpd.index import fulltext
 from pcpd.pages.page import Problem
 from pcpd.sqlite import Reads
 
@@ -51,50 +50,17 @@ def left_out(reads: Reads) -> list[tuple[str, str]]:
 
 
 def clashes(reads: Reads) -> list[tuple[str, ...]]:
-    """Gives the paths that differ only by case or Unicode form, and those that share an id, group by group."""
+    """Gives the paths that differ only by case or Unicode form, and those that share an id, in groups."""
     groups: dict[tuple[str, str], list[str]] = {}
     for kind, name, path in reads.execute(
-        "SELECT 'key', key, path FROM pages WHERE key IN (SELECT key FROM pages GROUP BY key HAVING count(*) > 1)"
-        " UNION ALL SELECT 'id', own_id, path FROM pages WHERE own_id IN"
-        " (SELECT own_id FROM pages WHERE own_id IS NOT NULL GROUP BY own_id HAVING count(*) > 1)"
-        " ORDER BY 1 DESC, 2, 3"
+        """
+        SELECT 'key', key, path FROM pages
+            WHERE key IN (SELECT key FROM pages GROUP BY key HAVING count(*) > 1)
+        UNION ALL
+        SELECT 'own id', own_id, path FROM pages
+            WHERE own_id IN (SELECT own_id FROM pages WHERE own_id IS NOT NULL GROUP BY 1 HAVING count(*) > 1)
+        ORDER BY 1, 2, 3
+        """
     ):
         groups.setdefault((kind, name), []).append(path)
     return [tuple(paths) for paths in groups.values()]
-
-
-def dump(reads: Reads) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Gives table and row of all that follows from the vault, in an order and form that a rebuild gives too.
-
-    Without the numbers of rows, the times of reading, what is owed (outbox), and notes about the index itself.
-    """
-    for row in reads.execute("SELECT file, kind, size, lower(hex(version)), note FROM files ORDER BY file"):
-        yield "files", tuple(row)
-    for table, columns, order in _OF_PAGES:
-        for row in reads.execute(
-            f"SELECT p.path, {columns} FROM {table} AS t JOIN pages AS p ON p.id = t.{_KEY.get(table, 'page')}"  # noqa: S608
-            f" ORDER BY p.path, {order}"
-        ):
-            yield table, tuple(row)
-    yield from fulltext.dump(reads)
-
-
-_KEY = {"pages": "id"}
-_OF_PAGES = (
-    (
-        "pages",
-        "t.key, t.tail, t.title, t.own_id, t.type, t.declared, t.partition, t.category, t.sensitivity, t.hidden,"
-        " t.lifecycle, t.review_state, t.updated, t.is_dated, t.recorded_at, t.valid_from, t.valid_until,"
-        " t.expires, t.importance, t.confidence, t.origin, t.author, t.is_conversation, t.problems",
-        "t.path",
-    ),
-    ("tags", "t.key, t.tag", "t.key"),
-    ("aliases", "t.tail, t.alias", "t.tail"),
-    ("properties", "t.key, t.value", "t.key, t.value"),
-    ("problems", "t.seq, t.code, t.message, t.line", "t.seq"),
-    (
-        "links",
-        "t.seq, t.kind, t.target, t.tail, t.exact, t.rel, t.heading, t.alias, t.line",
-        "t.seq",
-    ),
-)

@@ -8,11 +8,13 @@ CREATE TABLE meta (
 -- One row per file of the vault that is not ignored, page or not, as it was when last read: name, kind, stat,
 -- digest of its bytes (32 bytes of SHA-256; empty where it was not read, `note` says why). A scan is compared
 -- with it. `wide` holds the stat as JSON where a number does not fit 64 signed bits (inodes of some file
--- systems, times after the year 2262); the columns then hold 0.
+-- systems, times after the year 2262); the columns then hold 0. `tail` is an attachment's lookup form with its
+-- segments reversed, for links that lead to it.
 CREATE TABLE files (
     id         INTEGER PRIMARY KEY,
     file       TEXT NOT NULL UNIQUE,
     kind       TEXT NOT NULL,
+    tail       TEXT,
     size       INTEGER NOT NULL,
     mtime_ns   INTEGER NOT NULL,
     ctime_ns   INTEGER NOT NULL,
@@ -24,6 +26,7 @@ CREATE TABLE files (
     note       TEXT NOT NULL
 ) STRICT;
 CREATE INDEX files_wide ON files (id) WHERE wide IS NOT NULL;
+CREATE INDEX files_tail ON files (tail) WHERE tail IS NOT NULL;
 
 -- One row per page; its id is its file's. `key` is the path's lookup form (NFC, case folded), `tail` the same
 -- with its segments reversed, so that every way of naming the page by its last segments is a prefix.

@@ -1,0 +1,109 @@
+"""The one connection that writes an index: its transaction scope, also held open over slices of work."""
+
+import sqlite3
+import threading
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pcpd import sqlite
+from pcpd.errors import Broken
+from pcpd.index import fulltext
+from pcpd.sqlite import Transaction
+
+FORMAT = 1
+"""Raised when the same vault gives other rows under the same schema: every index is then made anew."""
+
+SCHEMA = "pcpd.index.schema"
+
+_STORE = "index"
+_CACHE_KIB = 16 * 1024
+_WAL_KEPT_BYTES = 8 * 1024 * 1024
+
+
+class Writer:
+    """Writes one database. One thread at a time, one scope at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens or makes the database. Raises `Broken`; `index.schema` where other tables are."""
+        self.path = path
+        self._busy = threading.Lock()
+        self._is_held = False
+        self._connection = _open(path)
+
+    @contextmanager
+    def transaction(self) -> Generator[Transaction]:
+        """Gives the scope that `Index.transaction` describes."""
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("the index is being written; its writer serves one scope at a time")
+        try:
+            with sqlite.guarded(_STORE, self.path):
+                if not self._connection.in_transaction:
+                    self._connection.execute("BEGIN IMMEDIATE")
+                yield Transaction(self._connection)
+                if not self._connection.in_transaction:
+                    raise RuntimeError("the body of a transaction ended it")
+                if not self._is_held:
+                    self._connection.execute("COMMIT")
+        except BaseException:
+            self.roll_back()
+            raise
+        finally:
+            self._busy.release()
+
+    def hold(self) -> None:
+        """Leaves the transaction open at the end of each scope."""
+        self._is_held = True
+
+    def release(self) -> None:
+        """Commits what is held, and ends the hold."""
+        self._is_held = False
+        if self._connection.in_transaction:
+            with self.transaction():
+                pass
+
+    def roll_back(self) -> None:
+        """Undoes what is not committed, and ends the hold."""
+        self._is_held = False
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Ends the connection; what is not committed is undone."""
+        self._connection.close()
+
+
+def schema_version() -> int:
+    """Gives the number that `user_version` holds in every database of this schema and format."""
+    text = f"{FORMAT} {fulltext.VERSION}" + "".join(script for _, _, script in sqlite.scripts(SCHEMA))
+    return zlib.crc32(text.encode()) & 0x7FFFFFFF or 1
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite.connect(path, create=not path.exists(), store=_STORE)
+    try:
+        with sqlite.guarded(_STORE, path):
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            # Checkpoints are made when idle: in the way of a save they would cost it 10 ms.
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
+            _lay_out(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _lay_out(connection: sqlite3.Connection, path: Path) -> None:
+    """Makes the tables in an empty database. Raises `Broken` (`index.schema`) where others are."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version == schema_version():
+        return
+    with sqlite.transaction(connection, store=_STORE) as tx:
+        if tx.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            raise Broken("index.schema", f"{path} was made by another version of pcpd")
+        for _, _, script in sqlite.scripts(SCHEMA):
+            for statement in sqlite.statements(script):
+                tx.execute(statement)
+        tx.execute(f"PRAGMA user_version = {schema_version():d}")
