@@ -34,7 +34,7 @@ def _libgit2(repository: pygit2.Repository, vault: Path, file: str) -> None:
     head = repository.head.peel(pygit2.Commit)
     parts = file.split("/")
     for depth in range(len(parts) - 1, -1, -1):
-        tree = head.tree[("/".join(parts[:depth]))] if depth else head.tree
+        tree = head.tree["/".join(parts[:depth])].id if depth else head.tree.id
         builder = repository.TreeBuilder(tree)
         builder.insert(parts[depth], oid, mode)
         oid, mode = builder.write(), pygit2.GIT_FILEMODE_TREE
@@ -66,8 +66,8 @@ def commits(vault: Path, pages: int, context_id: str) -> list[Row]:
     raw = pygit2.Repository(str(vault))
     for n in range(ROUNDS + 2):
         _dirty(vault, [files[n]], f"ours {n}")
-        ours.append(timed(lambda n=n: _ours(repository, vault, [files[n]])))
-    bare = [timed(lambda n=n: _libgit2(raw, vault, files[n + 100])) for n in range(ROUNDS + 2)]
+        ours.append(timed(_ours, repository, vault, [files[n]]))
+    bare = [timed(_libgit2, raw, vault, files[n + 100]) for n in range(ROUNDS + 2)]
     subprocess.run(["git", "-C", str(vault), "read-tree", "HEAD"], check=True)
     goal = 60 if pages <= 10_000 else 120
     one, least = median(ours[2:]), median(bare[2:])
@@ -78,8 +78,8 @@ def commits(vault: Path, pages: int, context_id: str) -> list[Row]:
             continue
         some = files[-count:]
         _dirty(vault, some, f"many {count}")
-        took = timed(lambda some=some: _ours(repository, vault, some)) / 1000
-        least = timed(lambda some=some: _fast_import(vault, some)) / 1000
+        took = timed(_ours, repository, vault, some) / 1000
+        least = timed(_fast_import, vault, some) / 1000
         what = f"{count:,} pages in one commit"
         rows.append(
             Row(what, pages, took, least, "s", f"≤ {bound} s", took <= bound, "limit: git fast-import")
@@ -94,7 +94,7 @@ def readers_meanwhile(person: Person, vault: Path, pages: int) -> list[Row]:
         agent = Agent(person, vault, "agent:bench")
         agent.search("warm up")
         quiet = _longest(agent, 3.0)
-        saver = threading.Thread(target=lambda: [(_append(file), time.sleep(0.4)) for file in files])
+        saver = threading.Thread(target=_save_each, args=(files,))
         saver.start()
         busy = _longest(agent, 15.0)
         saver.join()
@@ -105,13 +105,15 @@ def readers_meanwhile(person: Person, vault: Path, pages: int) -> list[Row]:
     ]
 
 
-def _append(file: Path) -> None:
-    with file.open("ab") as page:
-        page.write(b"\none more line\n")
+def _save_each(files: list[Path]) -> None:
+    for file in files:
+        with file.open("ab") as page:
+            page.write(b"\none more line\n")
+        time.sleep(0.4)
 
 
 def _longest(agent: Agent, seconds: float) -> float:
     longest, end = 0.0, time.perf_counter() + seconds
     while time.perf_counter() < end:
-        longest = max(longest, timed(lambda: agent.search("tealharbor")))
+        longest = max(longest, timed(agent.search, "tealharbor"))
     return longest

@@ -20,10 +20,10 @@ def p95(samples: Sequence[float]) -> float:
     return sorted(samples)[min(len(samples) - 1, int(len(samples) * 0.95))]
 
 
-def timed(work: Callable[[], object]) -> float:
+def timed(work: Callable[..., object], *arguments: object) -> float:
     """Gives the milliseconds that one call takes."""
     start = time.perf_counter()
-    work()
+    work(*arguments)
     return (time.perf_counter() - start) * 1000
 
 

@@ -80,14 +80,14 @@ def in_process(vault: Path, state: Path, database: Path, pages: int) -> list[Row
 def _times(words: Sequence[str], ask: Callable[[str], object]) -> float:
     for word in words:
         ask(word)
-    return p95([timed(lambda word=word: ask(word)) for _ in range(ROUNDS) for word in words])
+    return p95([timed(ask, word) for _ in range(ROUNDS) for word in words])
 
 
 def _cjk(vault: Path, pages: int, total: Callable[[str], int]) -> list[Row]:
     texts = [file.read_text(encoding="utf-8") for file in vault.rglob("*.md")]
     wanted = {part: sum(part in text for text in texts) for part in CJK}
     found = {part: total(part) for part in CJK}
-    took = p95([timed(lambda part=part: total(part)) for _ in range(10) for part in CJK])
+    took = p95([timed(total, part) for _ in range(10) for part in CJK])
     right = found == wanted
     note = f"{sum(found.values())} of {sum(wanted.values())} found"
     return [
@@ -130,11 +130,11 @@ def recall(person: Person, conversations: Path, work: Path) -> list[Row]:
     index = Index.open(state_of(person, out / "vault"))
     everything = Visibility(everything=True, hidden=True)
     with index.reader() as conn:
-        at5, mrr = _scored(
-            out,
-            files,
-            lambda text: [hit.path for hit in search(conn, text, everything, limit=10, cursor=None).results],
-        )
+
+        def ours(text: str) -> list[str]:
+            return [hit.path for hit in search(conn, text, everything, limit=10, cursor=None).results]
+
+        at5, mrr = _scored(out, files, ours)
     index.close()
     least_at5, least_mrr = _scored(out, files, _plain_bm25(out / "vault"))
     note = f"{len(files)} questions; limit: plain BM25 over pages, stemmed"
