@@ -8,12 +8,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pcpd.index.search import search
-
 from benchmark import limits
 from benchmark.machine import p95, timed
 from benchmark.person import ROOT, Agent, Person
 from benchmark.report import Row
+from pcpd.index.search import search
 from pcpd.index.store import Index
 from pcpd.policy.decide import Visibility
 
