@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
@@ -50,10 +49,17 @@ def begin(root: Path, *, features: tuple[str, ...], new_id: bool) -> Begun:
     return initialise(root, system_clock(), secrets.token_bytes(8), features=features, new_id=new_id)
 
 
-def run(root: Path, settings: Settings, *, idle_exit_s: float | None = None, port: int | None = None) -> int:
+def run(
+    root: Path,
+    settings: Settings,
+    *,
+    announce: Callable[[str], None],
+    idle_exit_s: float | None = None,
+    port: int | None = None,
+) -> int:
     """Owns the vault and serves it until told to end; gives the exit status.
 
-    `idle_exit_s`: ends after so many seconds without a client; owners that clients start have it. Raises
+    `announce` is told the URL once it serves and the scan is done. `idle_exit_s`: ends after so many seconds without a client; owners that clients start have it. Raises
     `Unavailable` (`vault.owned`) when the vault is owned already, and what opening the media raises.
     """
     root = root.resolve()
@@ -61,9 +67,9 @@ def run(root: Path, settings: Settings, *, idle_exit_s: float | None = None, por
     media = None
     try:
         memory, copy_of = _open(root, settings, lock)
-        media = Running(memory)
+        media = Running(memory, _failed)
         _tell_of_copy(memory, copy_of)
-        doors = Doors(root, settings, media, idle_exit_s)
+        doors = Doors(settings.socket_folder(root), media, announce, idle_exit_s)
         return asyncio.run(doors.serve(settings.port if port is None else port))
     finally:
         if media is not None:
@@ -80,7 +86,9 @@ def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str 
     lock.take(folders.state)
     claim(root, found, settings.state_base)
     _log_to(folders.state / "log", settings.log_level)
-    memory = open_memory(Place(root, folders.state, folders.config), context, system_clock())
+    memory = open_memory(
+        Place(root, folders.state, folders.config, settings.state_base), context, system_clock()
+    )
     return memory, found.copy_of
 
 
@@ -96,10 +104,10 @@ def _tell_of_copy(memory: Memory, copy_of: str | None) -> None:
 class Running:
     """An opened memory and the threads that serve it."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, on_failure: Callable[[PcpError], None]) -> None:
         self.memory = memory
-        self.committer = Committer(memory, _failed)
-        self.steward = Steward(memory, _failed)
+        self.committer = Committer(memory, on_failure)
+        self.steward = Steward(memory, on_failure)
         memory.keeper.start()
         memory.trail.start()
 
@@ -144,9 +152,12 @@ class Traffic:
 class Doors:
     """The sockets of one owner and what is served on them."""
 
-    def __init__(self, root: Path, settings: Settings, running: Running, idle_exit_s: float | None) -> None:
-        self._folder = settings.socket_folder(root)
+    def __init__(
+        self, folder: Path, running: Running, announce: Callable[[str], None], idle_exit_s: float | None
+    ) -> None:
+        self._folder = folder
         self._running = running
+        self._announce = announce
         self._memory = running.memory
         self._idle_exit_s = idle_exit_s
         self._traffic = Traffic(running.memory.clock.monotonic)
@@ -172,7 +183,7 @@ class Doors:
     async def _get_ready(self) -> None:
         await asyncio.to_thread(self._running.start)
         self._memory.health.ready = True
-        print(f"ready {self._url}", file=sys.stderr, flush=True)  # noqa: T201 - a contract with scripts
+        self._announce(self._url)
         log.info("ready at %s", self._url)
 
     async def _serve_http(self, sockets: list[socket.socket]) -> None:
@@ -199,6 +210,7 @@ class Doors:
             memory=self._memory,
             describe=self._describe,
             hand_over=self._hand_over,
+            end=self._end,
             limiter=CapacityLimiter(DOOR_THREADS),
         )
         return serve, build(served)
@@ -239,10 +251,14 @@ class Doors:
 
     def _hand_over(self, version: str) -> bool:
         """Ends this owner if a client started it, or if a newer version asks; tells whether it does."""
-        if self._loop is None or (self._idle_exit_s is None and not _is_newer(version)):
+        if self._idle_exit_s is None and not _is_newer(version):
             return False
-        self._loop.call_soon_threadsafe(self._stop.set)
+        self._end()
         return True
+
+    def _end(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
 
 
 def _is_newer(version: str) -> bool:
@@ -304,5 +320,3 @@ def _log_to(folder: Path, level: str) -> None:
 def _failed(error: PcpError) -> None:
     """What went wrong on a thread that nobody waits for: said once in the log, and counted when it repeats."""
     log.error("%s: %s", error.code, error.message)
-
-

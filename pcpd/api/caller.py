@@ -21,6 +21,7 @@ class Served:
     memory: Memory
     describe: Callable[[], dict[str, object]]
     hand_over: Callable[[str], bool]
+    end: Callable[[], None]
     limiter: CapacityLimiter
 
     def is_ready(self) -> bool:
@@ -30,7 +31,7 @@ class Served:
 
 def owner_of(request: Request) -> Served:
     """Gives the owner that serves a request."""
-    return cast(Served, request.app.state.owner)
+    return cast("Served", request.app.state.owner)
 
 
 def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
@@ -42,7 +43,9 @@ def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") 
 async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool = False) -> T:
     """Runs an act off the event loop, on threads of the doors' own, so that readers never wait for others'."""
     if not before_ready and not owner.is_ready():
-        raise Unavailable("owner.starting", "the owner is still reading the vault", hint="try again in a moment")
+        raise Unavailable(
+            "owner.starting", "the owner is still reading the vault", hint="try again in a moment"
+        )
     return await to_thread.run_sync(act, limiter=owner.limiter)
 
 

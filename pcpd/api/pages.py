@@ -62,7 +62,12 @@ async def read_page(owner: OwnerOf, caller: CallerOf, path: str) -> Response:
 
 @router.put("/pages/{path:path}")
 async def write_page(
-    request: Request, owner: OwnerOf, caller: CallerOf, path: str, if_match: IfMatch = None, overwrite: int = 0
+    request: Request,
+    owner: OwnerOf,
+    caller: CallerOf,
+    path: str,
+    if_match: IfMatch = None,
+    overwrite: int = 0,
 ) -> dict[str, Any]:
     """Makes a page or replaces its bytes."""
     try:

@@ -18,9 +18,7 @@ async def search(
     owner: OwnerOf, caller: CallerOf, q: str = "", limit: Limit = 20, cursor: str | None = None
 ) -> dict[str, Any]:
     """Finds pages by words and filters."""
-    results = await in_thread(
-        owner, lambda: read.search(owner.memory, caller, q, limit=limit, cursor=cursor)
-    )
+    results = await in_thread(owner, lambda: read.search(owner.memory, caller, q, limit=limit, cursor=cursor))
     return asdict(results)
 
 
@@ -40,9 +38,7 @@ async def recent(
     owner: OwnerOf, caller: CallerOf, limit: Limit = 20, cursor: str | None = None
 ) -> dict[str, Any]:
     """Lists pages, the newest first."""
-    listing = await in_thread(
-        owner, lambda: read.recent(owner.memory, caller, limit=limit, cursor=cursor)
-    )
+    listing = await in_thread(owner, lambda: read.recent(owner.memory, caller, limit=limit, cursor=cursor))
     return asdict(listing)
 
 

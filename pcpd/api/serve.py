@@ -69,5 +69,3 @@ def _peer_uid(link: socket.socket) -> int | None:
         return int(struct.unpack("=iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
     except (AttributeError, OSError, struct.error):
         return None
-
-

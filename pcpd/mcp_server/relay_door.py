@@ -1,7 +1,7 @@
 """The door for stdio relays: a Unix socket on which lines of JSON-RPC go both ways, after one line of greeting.
 
-The relay's first line is `{"pcpd": version, "principal": …, "token": …}`; the door answers `{"ok": true}`, or
-`{"error": {code, message, hint}}` and closes. What follows is MCP as over stdio, line by line.
+The relay's first line is `{"pcpd": version, "principal": …, "token": …}`; the door answers `{"pcpd": version}`, or
+the same with `"error": {code, message, hint}`, and closes. What follows is MCP as over stdio, line by line.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from anyio import CapacityLimiter, create_task_group, to_thread
 from mcp.shared._context_streams import create_context_streams
 from mcp.shared.message import SessionMessage
 
+from pcpd import __version__
 from pcpd.errors import Denied, PcpError, Usage
 from pcpd.ledger import tokens
 from pcpd.mcp_server.server import build
@@ -72,9 +73,9 @@ class RelayDoor:
             caller = await self._greeted(reader)
         except PcpError as error:
             said = {"code": error.code, "message": error.message, "hint": error.hint}
-            await _send(writer, {"error": said})
+            await _send(writer, {"pcpd": __version__, "error": said})
             return
-        await _send(writer, {"ok": True})
+        await _send(writer, {"pcpd": __version__})
         server = build(self._memory, caller, self._limiter)
         async with _messages(reader, writer) as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
@@ -114,7 +115,9 @@ async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def _messages(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[tuple[Any, Any]]:
+async def _messages(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> AsyncIterator[tuple[Any, Any]]:
     """Turns the two halves of a connection into the SDK's streams of messages, as its own stdio transport does."""
     into_server, read_stream = create_context_streams[SessionMessage | Exception](0)
     write_stream, from_server = create_context_streams[SessionMessage](0)

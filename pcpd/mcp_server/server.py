@@ -66,7 +66,10 @@ def _known(ctx: ServerRequestContext[Any], caller: Caller) -> Caller:
 
 def _described(tool: Tool) -> types.Tool:
     annotations = types.ToolAnnotations(
-        read_only_hint=tool.reads_only, destructive_hint=False, idempotent_hint=tool.reads_only, open_world_hint=False
+        read_only_hint=tool.reads_only,
+        destructive_hint=False,
+        idempotent_hint=tool.reads_only,
+        open_world_hint=False,
     )
     return types.Tool(
         name=tool.name, description=tool.description, input_schema=tool.schema, annotations=annotations

@@ -3,6 +3,7 @@
 Texts of pages are data, not instructions: every answer that carries some says so, and where it comes from.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,11 @@ class Tool:
 def search_memory(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     """Searches by words and filters."""
     results = read.search(
-        memory, caller, _text(arguments, "query"), limit=_number(arguments, "limit", 10), cursor=_cursor(arguments)
+        memory,
+        caller,
+        _text(arguments, "query"),
+        limit=_number(arguments, "limit", 10),
+        cursor=_cursor(arguments),
     )
     hits = [
         {"path": hit.path, "title": hit.title, "type": hit.type, "snippet": hit.snippet, "score": hit.score}
@@ -91,7 +96,8 @@ def list_pages(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
         cursor=_cursor(arguments),
     )
     rows = [
-        {"path": row.path, "title": row.title, "type": row.type, "updated": row.updated} for row in listing.pages
+        {"path": row.path, "title": row.title, "type": row.type, "updated": row.updated}
+        for row in listing.pages
     ]
     lines = [f"- {row['path']}: {row['title']}" for row in rows]
     return Answer(
@@ -113,7 +119,9 @@ def write_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     written = write.write_page(
         memory, caller, _text(arguments, "path"), proposed, if_version=_optional(arguments, "if_version")
     )
-    kept = f" Another version met underway is kept as {written.conflict_copy}." if written.conflict_copy else ""
+    kept = (
+        f" Another version met underway is kept as {written.conflict_copy}." if written.conflict_copy else ""
+    )
     data = {"path": written.path, "version": written.version, "outcome": written.outcome}
     return Answer(f"{written.outcome}: {written.path} (version {written.version}).{kept}", data)
 
@@ -140,7 +148,12 @@ TOOLS: tuple[Tool, ...] = (
         "Read one page whole, with the version that a change to it must name.",
         {
             "path": _PATH,
-            "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "First character, for long pages."},
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "default": 0,
+                "description": "First character, for long pages.",
+            },
         },
         ("path",),
         True,
@@ -150,7 +163,11 @@ TOOLS: tuple[Tool, ...] = (
         "list_pages",
         "List pages by path, those of one folder and below or all.",
         {
-            "folder": {"type": "string", "description": "Folder, such as notes; empty for all.", "default": ""},
+            "folder": {
+                "type": "string",
+                "description": "Folder, such as notes; empty for all.",
+                "default": "",
+            },
             "limit": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
             "cursor": _CURSOR,
         },
@@ -169,7 +186,10 @@ TOOLS: tuple[Tool, ...] = (
             "type": {"type": "string", "enum": list(TYPES)},
             "tags": {"type": "array", "items": {"type": "string"}},
             "partition": {"type": "string", "description": "Part of the memory, if not the default one."},
-            "if_version": {"type": "string", "description": "The version that this replaces, from read_page."},
+            "if_version": {
+                "type": "string",
+                "description": "The version that this replaces, from read_page.",
+            },
         },
         ("path", "content"),
         False,
@@ -212,13 +232,14 @@ def _number(arguments: Arguments, name: str, default: int, *, most: int = 500) -
 
 def _texts(value: object) -> list[str]:
     """Takes a list of strings, also as one string with commas or as JSON text, as some clients send it."""
-    import json
-
-    if isinstance(value, str):
-        try:
-            value = json.loads(value) if value.lstrip().startswith("[") else value.split(",")
-        except ValueError:
-            value = value.split(",")
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    found = _listed(value) if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise Usage("tool.argument", "`tags` must be a list of strings", hint='such as ["heating", "house"]')
-    return [item.strip() for item in value if item.strip()]
+    return [item.strip() for item in found if item.strip()]
+
+
+def _listed(text: str) -> object:
+    try:
+        return json.loads(text) if text.lstrip().startswith("[") else text.split(",")
+    except ValueError:
+        return text.split(",")

@@ -67,7 +67,7 @@ def open_memory(place: Place, context: Context, clock: Clock) -> Memory:
     ledger = Ledger.open(place.state, clock.now)
     device = keys.get_or_create(ledger, "device")[:4].hex()
     history, why = _open_history(place.root, context.id, device)
-    media = Media(Files(place.root), Index.open(place.state), history, ledger, AccessFile(place.config))
+    media = Media(Files(place.root, clock.now), Index.open(place.state), history, ledger, AccessFile(place.config))
     memory = Memory(place, media, context, clock)
     memory.health.notice("history", why)
     return memory
@@ -119,5 +119,3 @@ def _open_history(root: Path, context_id: str, device: str) -> tuple[Repository 
         return Repository.open(root, context_id=context_id, device=device, create=True), ""
     except PcpError as error:
         return None, error.message
-
-

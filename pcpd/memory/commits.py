@@ -9,17 +9,17 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from pcpd.errors import PcpError
 from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
+from pcpd.index.outbox import Due
 from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
+from pcpd.memory.memory import Memory
 from pcpd.pages.times import parse_time
-
-if TYPE_CHECKING:
-    from pcpd.memory.memory import Memory
 
 MOST_FILES = 5_000
 MOST_BYTES = 64 * 1024 * 1024
@@ -35,11 +35,10 @@ NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one commit takes: the changes, the files they answer for, and when the files were read."""
+    """What one commit takes: the changes, and the notes that they answer."""
 
     changes: tuple[Change, ...]
-    files: tuple[str, ...]
-    read_at_ns: int
+    answered: tuple[Due, ...]
 
 
 class Committer:
@@ -47,7 +46,7 @@ class Committer:
 
     def __init__(
         self,
-        memory: "Memory",
+        memory: Memory,
         on_failure: Callable[[PcpError], None],
         *,
         quiet_s: float = 2.0,
@@ -105,7 +104,9 @@ class Committer:
             self._memory.health.notice(TOPIC, f"{busy.message}; {busy.hint}")
         except PcpError as error:
             self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
-            self._memory.health.notice(TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message)
+            self._memory.health.notice(
+                TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message
+            )
             self._on_failure(error)
         else:
             self._retry_s = 0.0
@@ -133,7 +134,7 @@ class Committer:
                 payload: Any = act.payload
                 changes = [Change(each["file"], each["oid"]) for each in payload["changes"]]
                 self._commit(changes, payload["subject"], payload["principal"], parse_time(payload["at"]))
-                self._on_keeper(lambda tx, done=act.id: outbox.done(tx, [done]))
+                self._on_keeper(partial(outbox.done, ids=[act.id]))
                 did = True
         return did
 
@@ -145,11 +146,11 @@ class Committer:
             due = outbox.due(conn, now_ns, quiet_ns=quiet_ns, longest_ns=self._longest_ns)
         if not due or memory.history is None:
             return False
-        gathered = _gather(memory, [each.file for each in due], now_ns)
+        gathered = _gather(memory, due)
         if gathered.changes:
             self._commit(gathered.changes, _subject(gathered.changes), "", memory.clock.now())
-        self._on_keeper(lambda tx: outbox.clear(tx, gathered.files, gathered.read_at_ns))
-        return len(gathered.files) < len(due)
+        self._on_keeper(lambda tx: outbox.clear(tx, gathered.answered))
+        return len(gathered.answered) < len(due)
 
     def _commit(self, changes: Sequence[Change], subject: str, principal: str, at: datetime) -> Committed:
         """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again."""
@@ -157,7 +158,7 @@ class Committer:
         for attempt in range(REBUILDS):
             prepared = history.build(changes, message=subject, principal=principal, now=at)
             try:
-                return self._memory.keeper.run(Urgency.COMMIT, lambda p=prepared: history.publish(p)).result()
+                return self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
             except Moved:
                 if attempt == REBUILDS - 1:
                     raise
@@ -176,30 +177,30 @@ class Committer:
 
     def _tidy(self) -> None:
         """When nothing is left to commit: merges the full text, empties the WAL, packs loose objects."""
-        self._untidy = self._memory.keeper.run(Urgency.COMMIT, self._memory.index.optimize_step).result()
+        self._untidy = self._memory.keeper.run(Urgency.COMMIT, self._memory.index.optimize).result()
         now = self._memory.clock.monotonic()
         if self._memory.history is not None and now - self._maintained > MAINTAIN_S:
             self._maintained = now
             self._memory.history.maintain()
 
 
-def _gather(memory: "Memory", files: Sequence[str], now_ns: int) -> Gathered:
-    """Reads what is on disk now, up to what one commit takes. Ignored files that are there are left as HEAD has them."""
+def _gather(memory: Memory, due: Sequence[Due]) -> Gathered:
+    """Reads what is on disk now, up to what one commit takes. Ignored files that are there stay as HEAD has them."""
     changes: list[Change] = []
-    done: list[str] = []
+    answered: list[Due] = []
     size = 0
-    for file in files[:MOST_FILES]:
+    for each in due[:MOST_FILES]:
         if size > MOST_BYTES:
             break
-        change = _change_of(memory, file)
-        done.append(file)
+        change = _change_of(memory, each.file)
+        answered.append(each)
         if change is not None:
             changes.append(change)
             size += len(change.data or b"")
-    return Gathered(tuple(changes), tuple(done), now_ns)
+    return Gathered(tuple(changes), tuple(answered))
 
 
-def _change_of(memory: "Memory", file: str) -> Change | None:
+def _change_of(memory: Memory, file: str) -> Change | None:
     stat = memory.files.stat(file)
     if stat is None:
         return None if file in memory.losses.held else Change(file)

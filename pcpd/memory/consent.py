@@ -66,11 +66,16 @@ def revoke(memory: Memory, *, principal: str | None, token: str | None) -> dict[
 
 def _grant_of(memory: Memory, wish: Wish) -> Grant:
     _check_principal(wish.principal)
-    for name, values, known in (("rights", wish.rights, RIGHTS), ("categories", wish.categories or [], CATEGORIES)):
+    for name, values, known in (
+        ("rights", wish.rights, RIGHTS),
+        ("categories", wish.categories or [], CATEGORIES),
+    ):
         unknown = [value for value in values if value not in known]
         if unknown:
             raise Usage(
-                "consent.unknown", f"{name} cannot be {', '.join(unknown)}", hint=f"choose from {', '.join(known)}"
+                "consent.unknown",
+                f"{name} cannot be {', '.join(unknown)}",
+                hint=f"choose from {', '.join(known)}",
             )
     if not wish.rights:
         raise Usage("consent.no-rights", "a grant needs at least one right", hint="such as --rights read")
@@ -91,7 +96,9 @@ def _until(text: str | None) -> datetime | None:
 def _check_principal(principal: str) -> None:
     problem = principals.problem_of(principal)
     if problem:
-        raise Usage("consent.principal", f"{principal!r} is no principal: {problem}", hint="such as agent:claude")
+        raise Usage(
+            "consent.principal", f"{principal!r} is no principal: {problem}", hint="such as agent:claude"
+        )
 
 
 def _introduce(memory: Memory, principal: str) -> None:
@@ -112,5 +119,3 @@ def _introduce(memory: Memory, principal: str) -> None:
 def _shown(each: Grant) -> dict[str, object]:
     shown = {**asdict(each), "until": to_z(each.until) if each.until else None}
     return {key: value for key, value in shown.items() if value is not None}
-
-

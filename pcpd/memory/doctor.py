@@ -6,24 +6,22 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcpd.index import outbox
 from pcpd.index import tables as page_tables
 from pcpd.index.dump import Row, dump
 from pcpd.index.store import Index
 from pcpd.memory import upkeep
+from pcpd.memory.memory import Memory
 from pcpd.pages.page import Problem
 from pcpd.pages.times import to_z
-
-if TYPE_CHECKING:
-    from pcpd.memory.memory import Memory
 
 MOST_DIFFERENCES = 1_000
 TRIES = 3
 
 
-def status(memory: "Memory") -> dict[str, Any]:
+def status(memory: Memory) -> dict[str, Any]:
     """Gives counts, how the index stands, what history waits for, and every notice that wants a person."""
     health = memory.health
     with memory.index.reader() as conn:
@@ -32,7 +30,11 @@ def status(memory: "Memory") -> dict[str, Any]:
         left_out = page_tables.left_out(conn)
     notices = {**health.notices, **_standing_notices(memory)}
     return {
-        "vault": {"root": str(memory.place.root), "id": memory.context.id, "features": memory.context.features},
+        "vault": {
+            "root": str(memory.place.root),
+            "id": memory.context.id,
+            "features": memory.context.features,
+        },
         "pages": counts.pages,
         "attachments": counts.attachments,
         "problems": counts.problems,
@@ -48,25 +50,26 @@ def status(memory: "Memory") -> dict[str, Any]:
     }
 
 
-def _standing_notices(memory: "Memory") -> dict[str, str]:
+def _standing_notices(memory: Memory) -> dict[str, str]:
     said = {"access": memory.access.notice, "ledger": memory.ledger.notice}
     return {topic: text for topic, text in said.items() if text}
 
 
-def _history(memory: "Memory", waiting: int) -> dict[str, Any]:
+def _history(memory: Memory, waiting: int) -> dict[str, Any]:
     if memory.history is None:
         return {"kept": False, "waiting": waiting, "why": memory.health.notices.get("history", "")}
     return {"kept": True, "waiting": waiting, **memory.history.describe()}
 
 
-def doctor(memory: "Memory", *, deep: bool = False) -> dict[str, Any]:
+def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     """Names each problem of each page, paths that clash, and links that lead nowhere.
 
     `deep` compares the index with one made anew from the files, and names every difference.
     """
     with memory.index.reader() as conn:
         problems = [
-            {"file": each.file, **_shown(each.problem)} for each in islice(page_tables.problems(conn), MOST_DIFFERENCES)
+            {"file": each.file, **_shown(each.problem)}
+            for each in islice(page_tables.problems(conn), MOST_DIFFERENCES)
         ]
         clashes = [list(group) for group in page_tables.clashes(conn)]
     found: dict[str, Any] = {"problems": problems, "clashes": clashes, "notices": status(memory)["notices"]}
@@ -80,7 +83,7 @@ def _shown(problem: Problem) -> dict[str, Any]:
     return {"code": problem.code, "message": problem.message, "line": problem.line}
 
 
-def compare(memory: "Memory") -> list[dict[str, Any]]:
+def compare(memory: Memory) -> list[dict[str, Any]]:
     """Gives the rows in which the index and a rebuild differ; once more when files changed underneath."""
     for _ in range(TRIES):
         applied = memory.applied

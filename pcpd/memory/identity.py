@@ -54,7 +54,9 @@ def read_context(root: Path) -> Context:
         data = (root / CONTEXT_FILE).read_bytes()[: CONTEXT_LIMIT + 1]
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(
-            "vault.none", f"{root} is no vault: it has no {CONTEXT_FILE}", hint=f"make it one: `pcpd init {root}`"
+            "vault.none",
+            f"{root} is no vault: it has no {CONTEXT_FILE}",
+            hint=f"make it one: `pcpd init {root}`",
         ) from None
     return parse_context(data)
 
@@ -71,7 +73,9 @@ def locate(root: Path, context_id: str, states: Path) -> Found:
         if _is_ours(before, here, context_id):
             return Found(name, exists=True, copy_of=_origin(states / name))
         taken.append((name, before))
-    raise Conflict("vault.copies", f"there are {MOST_COPIES} copies of this vault", hint="`pcpd init --new-id`")
+    raise Conflict(
+        "vault.copies", f"there are {MOST_COPIES} copies of this vault", hint="`pcpd init --new-id`"
+    )
 
 
 def claim(root: Path, found: Found, states: Path) -> None:
@@ -91,7 +95,9 @@ def adopt_original(root: Path, context_id: str, states: Path) -> str:
     """
     found = locate(root, context_id, states)
     if found.copy_of is None:
-        raise Conflict("vault.not-a-copy", f"{root} is no copy of another vault: it has its own state already")
+        raise Conflict(
+            "vault.not-a-copy", f"{root} is no copy of another vault: it has its own state already"
+        )
     own = states / found.name / ROOT_FILE
     claim(root, Found(context_id, exists=True), states)
     own.unlink(missing_ok=True)

@@ -4,35 +4,14 @@ A vault on a disk that was unplugged, a sync client that ran wild, an empty clon
 Ordinary deletions pass; many at once are held: index and history keep the pages (field-hazards.md, vault/).
 """
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pcpd.index import tables
+from pcpd.memory.memory import Memory
 from pcpd.sqlite import Reads
 
-if TYPE_CHECKING:
-    from pcpd.memory.memory import Memory
-
-WINDOW_S = 10.0
 LEAST = 10
 TOPIC = "loss"
-
-
-@dataclass
-class Losses:
-    """Removals of the last seconds, as (monotonic seconds, count), and the files kept back."""
-
-    recent: deque[tuple[float, int]] = field(default_factory=deque)
-    held: frozenset[str] = frozenset()
-    accepted: bool = False
-
-    def in_window(self, now: float) -> int:
-        """Counts the removals that passed within the last 10 s."""
-        while self.recent and self.recent[0][0] < now - WINDOW_S:
-            self.recent.popleft()
-        return sum(count for _, count in self.recent)
 
 
 def is_mass(lost: int, known: int) -> bool:
@@ -40,7 +19,7 @@ def is_mass(lost: int, known: int) -> bool:
     return lost >= 2 and (lost >= known or (lost >= LEAST and 2 * lost >= known))
 
 
-def held_back(memory: "Memory", reads: Reads, gone: Sequence[str]) -> frozenset[str]:
+def held_back(memory: Memory, reads: Reads, gone: Sequence[str]) -> frozenset[str]:
     """Gives those of the vanished files that are kept back; keeper only."""
     losses = memory.losses
     if not gone or losses.accepted:
@@ -59,20 +38,20 @@ def held_back(memory: "Memory", reads: Reads, gone: Sequence[str]) -> frozenset[
     return held
 
 
-def hold(memory: "Memory", files: Sequence[str]) -> None:
+def hold(memory: Memory, files: Sequence[str]) -> None:
     """Keeps files back that HEAD has and the disk has not."""
     memory.losses.held |= frozenset(files)
     _tell(memory)
 
 
-def came_back(memory: "Memory", files: Sequence[str]) -> None:
+def came_back(memory: Memory, files: Sequence[str]) -> None:
     """Takes files that are there again off the list of the lost; keeper only."""
     if memory.losses.held and not memory.losses.held.isdisjoint(files):
         memory.losses.held -= frozenset(files)
         _tell(memory)
 
 
-def _tell(memory: "Memory") -> None:
+def _tell(memory: Memory) -> None:
     count = len(memory.losses.held)
     memory.health.notice(
         TOPIC,

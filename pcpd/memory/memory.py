@@ -2,21 +2,21 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pcpd.access.access_file import AccessFile
+from pcpd.errors import PcpError, Unavailable
 from pcpd.history.repository import Repository
 from pcpd.index import pages
 from pcpd.index.store import Index
 from pcpd.ledger.ledger import Ledger
-from pcpd.errors import PcpError, Unavailable
 from pcpd.memory.audit import Trail
+from pcpd.memory.facts import facts_under
+from pcpd.memory.health import Health, Losses, Work
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
-from pcpd.memory.facts import facts_under
-from pcpd.memory.losses import Losses
 from pcpd.policy.context import Context
 from pcpd.policy.decide import Principal, Visibility, visibility
 from pcpd.vault.files import Files
@@ -47,12 +47,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The folders of one vault on this device: its root, state, configuration; and the device's id."""
+    """The folders of one vault on this device: its root, state and configuration; `states` holds all states."""
 
     root: Path
     state: Path
     config: Path
-    device: str
+    states: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,38 +66,17 @@ class Media:
     access: AccessFile
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Long work under way: what, how much is done and how much there is, in pages or files."""
-
-    what: str
-    done: int
-    total: int
-
-
-@dataclass
-class Health:
-    """What `status` tells of the run: when the index was last proved complete, and what needs a person."""
-
-    ready: bool = False
-    proved_at: datetime | None = None
-    in_step: bool = False
-    notices: dict[str, str] = field(default_factory=dict)
-    work: Work | None = None
-
-    def notice(self, topic: str, text: str | None) -> None:
-        """Says something under a topic, or takes it back with None or an empty text."""
-        if text:
-            self.notices[topic] = text
-        else:
-            self.notices.pop(topic, None)
-
-
 class Memory:
     """One vault's media and the keeper, which alone may change them. Acts take it as their first argument."""
 
     def __init__(
-        self, place: Place, media: Media, context: Context, clock: Clock, *, attachment_limit: int = ATTACHMENT_LIMIT
+        self,
+        place: Place,
+        media: Media,
+        context: Context,
+        clock: Clock,
+        *,
+        attachment_limit: int = ATTACHMENT_LIMIT,
     ) -> None:
         self.attachment_limit = attachment_limit
         self.place = place
@@ -113,7 +92,9 @@ class Memory:
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()
-        self.applied = 0  # counts index transactions that changed something, so that checks see a moving target
+        self.applied = (
+            0  # counts index transactions that changed something, so that checks see a moving target
+        )
         self.versions_waiting = threading.Event()
         self.on_rules_changed: Callable[[], None] = lambda: None
 

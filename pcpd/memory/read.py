@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pcpd.errors import Denied, NotFound, PcpError
 from pcpd.history.repository import Version
 from pcpd.index import links as link_rows
-from pcpd.index import pages as page_rows
+from pcpd.index import listing as page_rows
 from pcpd.index import search as full_text
 from pcpd.index.links import LinksAnswer
-from pcpd.index.pages import PageList, PageRow
+from pcpd.index.listing import PageList
 from pcpd.index.search import Results
 from pcpd.ledger import audit
 from pcpd.ledger.audit import AuditRow
@@ -39,8 +39,10 @@ class PageRead:
 
 @dataclass
 class Note:
-    """What an act wants in its audit row: the pages that it touched, and counts."""
+    """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts."""
 
+    action: str
+    outcome: str = "ok"
     paths: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -51,29 +53,25 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
 
     The person's own reads are not written down; everything that an agent asks for is.
     """
-    note = Note()
+    note = Note(action)
     start = memory.clock.monotonic()
-    outcome = "ok"
     try:
         yield note
     except PcpError as error:
-        outcome = "denied" if isinstance(error, Denied) else error.code
+        note.outcome = "denied" if isinstance(error, Denied) else error.code
         raise
     finally:
         if not caller.principal.is_controller:
-            memory.trail.write(_row(memory, caller, action, outcome, note, start))
+            memory.trail.write(_row(memory, caller, note, start))
 
 
-def _row(
-    memory: Memory, caller: Caller, action: str, outcome: str, note: Note, start: float
-) -> AuditRow:
+def _row(memory: Memory, caller: Caller, action: str, outcome: str, note: Note, start: float) -> AuditRow:
     return AuditRow(
         at=to_z(memory.clock.now()),
         principal=caller.principal.name,
-        action=action,
+        action=note.action,
         channel=caller.channel,
-        categories=(),
-        outcome=outcome,
+        outcome=note.outcome,
         object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
         counts=note.counts,
         duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
@@ -135,7 +133,9 @@ def list_pages(
 ) -> PageList:
     """Lists the pages below a folder by path."""
     with audited(memory, caller, "list_pages") as note, memory.index.reader() as conn:
-        listing = page_rows.listing(conn, memory.visible_to(caller), folder=folder, limit=limit, cursor=cursor)
+        listing = page_rows.listing(
+            conn, memory.visible_to(caller), folder=folder, limit=limit, cursor=cursor
+        )
         note.counts = {"results": len(listing.pages), "total": listing.total}
     return listing
 
@@ -193,5 +193,3 @@ def _controller_only(caller: Caller) -> None:
     if not caller.principal.is_controller:
         raise Denied("access.denied", f"{caller.principal.name} may not read history here")
 
-
-__all__ = ["Note", "PageList", "PageRead", "PageRow", "audited", "list_pages", "read_page", "search"]

@@ -6,7 +6,6 @@ file is still what was looked at, and writes one index transaction. There is no 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pcpd.index import outbox, pages
 from pcpd.index.pages import Put
@@ -14,14 +13,12 @@ from pcpd.index.rows import Declared, FileRow
 from pcpd.memory import losses
 from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
+from pcpd.memory.memory import Memory
 from pcpd.pages.changes import same_stat
 from pcpd.pages.page import Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.policy.decide import Facts
 from pcpd.sqlite import Transaction
-
-if TYPE_CHECKING:
-    from pcpd.memory.memory import Memory
 
 CHUNK = 128
 PAGE_READ_LIMIT = 10 * 1024 * 1024 + 1
@@ -58,7 +55,7 @@ class Reconciled:
         return Reconciled(self.put + other.put, self.removed + other.removed, self.held + other.held)
 
 
-def look(memory: "Memory", file: str) -> Finding:
+def look(memory: Memory, file: str) -> Finding:
     """Reads one file as it is now. A file that is gone, ignored or no regular file is `Gone`."""
     stat = memory.files.stat(file) if is_ours(memory, file) else None
     if stat is None:
@@ -76,13 +73,13 @@ def look(memory: "Memory", file: str) -> Finding:
     return Draft(row, parse(PagePath.of_file(file), read.data))
 
 
-def is_ours(memory: "Memory", file: str) -> bool:
+def is_ours(memory: Memory, file: str) -> bool:
     """Tells whether a vault-relative file is one that pcpd reads: not ignored, in no ignored folder."""
     folder, _, _ = file.rpartition("/")
     return not (folder and memory.ignore.folder(folder)) and not memory.ignore.file(file)
 
 
-def reconcile(memory: "Memory", files: Collection[str], urgency: Urgency) -> Reconciled:
+def reconcile(memory: Memory, files: Collection[str], urgency: Urgency) -> Reconciled:
     """Brings the named files into step, in chunks of one transaction each. Waits for the keeper."""
     done = Reconciled()
     for chunk in _chunks(sorted(files)):
@@ -91,14 +88,14 @@ def reconcile(memory: "Memory", files: Collection[str], urgency: Urgency) -> Rec
     return done
 
 
-def apply_on_keeper(memory: "Memory", findings: Sequence[Finding], urgency: Urgency) -> Reconciled:
+def apply_on_keeper(memory: Memory, findings: Sequence[Finding], urgency: Urgency) -> Reconciled:
     """Applies findings on the keeper, from whichever thread this is called."""
     if memory.keeper.is_here():
         return apply(memory, findings)
     return memory.keeper.run(urgency, lambda: apply(memory, findings)).result()
 
 
-def apply(memory: "Memory", findings: Sequence[Finding]) -> Reconciled:
+def apply(memory: Memory, findings: Sequence[Finding]) -> Reconciled:
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only."""
     checked = [_check_again(memory, finding) for finding in findings]
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
@@ -120,7 +117,7 @@ def apply(memory: "Memory", findings: Sequence[Finding]) -> Reconciled:
 
 
 def _write(
-    memory: "Memory", tx: Transaction, drafts: Sequence[Draft], known: Mapping[str, FileRow]
+    memory: Memory, tx: Transaction, drafts: Sequence[Draft], known: Mapping[str, FileRow]
 ) -> set[str]:
     """Puts the drafts whose bytes are new, and notes of the others that they were looked at; gives the new ones."""
     fresh = [draft for draft in drafts if not _is_known(draft.row, known.get(draft.row.file))]
@@ -133,12 +130,12 @@ def _write(
     return changed
 
 
-def put_of(memory: "Memory", draft: Draft) -> Put:
+def put_of(memory: Memory, draft: Draft) -> Put:
     """Gives what the index takes of a draft."""
     return draft.row, draft.page, _facts(memory, draft)
 
 
-def _facts(memory: "Memory", draft: Draft) -> Facts | None:
+def _facts(memory: Memory, draft: Draft) -> Facts | None:
     return facts_under(memory.context, Declared.of(draft.page)) if draft.page else None
 
 
@@ -146,7 +143,7 @@ def _is_known(row: FileRow, before: FileRow | None) -> bool:
     return before is not None and (before.version, before.note) == (row.version, row.note)
 
 
-def _check_again(memory: "Memory", finding: Finding) -> Finding:
+def _check_again(memory: Memory, finding: Finding) -> Finding:
     file = _file_of(finding)
     stat = memory.files.stat(file) if is_ours(memory, file) else None
     if isinstance(finding, Gone):
@@ -158,7 +155,7 @@ def _file_of(finding: Finding) -> str:
     return finding.row.file if isinstance(finding, Draft) else finding.file
 
 
-def _notice_rules(memory: "Memory", touched: Collection[str]) -> None:
+def _notice_rules(memory: Memory, touched: Collection[str]) -> None:
     """A changed context or ignore file changes what other files mean: that is done anew for all of them."""
     if CONTEXT_FILE in touched:
         memory.reload_context()
@@ -169,4 +166,3 @@ def _notice_rules(memory: "Memory", touched: Collection[str]) -> None:
 def _chunks(files: Sequence[str]) -> Iterable[Sequence[str]]:
     for start in range(0, len(files), CHUNK):
         yield files[start : start + CHUNK]
-

@@ -7,15 +7,12 @@ asks for a scan or the heartbeat is due; the watcher's thread brings single file
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pcpd.errors import PcpError, Unavailable
 from pcpd.memory import reconcile, upkeep
 from pcpd.memory.keeper import Urgency
+from pcpd.memory.memory import Memory
 from pcpd.vault.watch import Dirty, Watch
-
-if TYPE_CHECKING:
-    from pcpd.memory.memory import Memory
 
 BEAT_S = 20.0
 PROOF_S = 600.0
@@ -38,7 +35,7 @@ class Beat:
 class Steward:
     """Owns the watcher and the thread of full scans of one memory."""
 
-    def __init__(self, memory: "Memory", on_failure: Callable[[PcpError], None]) -> None:
+    def __init__(self, memory: Memory, on_failure: Callable[[PcpError], None]) -> None:
         self._memory = memory
         self._on_failure = on_failure
         self._watch = Watch(memory.place.root, memory.ignore, self._dirty)

@@ -1,8 +1,7 @@
 """What keeps index and vault in step over a long run: full scans, the rebuild, and what a person accepts."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcpd.errors import Conflict, PcpError
 from pcpd.index import outbox, pages
@@ -11,15 +10,13 @@ from pcpd.memory import losses, reconcile
 from pcpd.memory.identity import adopt_original
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock
+from pcpd.memory.memory import Memory
 from pcpd.memory.reconcile import Draft, Gone, Reconciled
 from pcpd.pages.changes import changes
 from pcpd.vault.scan import Listing, scan
 
-if TYPE_CHECKING:
-    from pcpd.memory.memory import Memory
 
-
-def full_scan(memory: "Memory") -> Reconciled:
+def full_scan(memory: Memory) -> Reconciled:
     """Lists the vault, compares it with the index and brings every difference into step.
 
     Raises `Unavailable` (`vault.vanished`) when the root is not the vault that it was; nothing is changed then.
@@ -37,7 +34,7 @@ def full_scan(memory: "Memory") -> Reconciled:
     return done
 
 
-def _bring_in(memory: "Memory", files: Sequence[str]) -> Reconciled:
+def _bring_in(memory: Memory, files: Sequence[str]) -> Reconciled:
     done = Reconciled()
     for start in range(0, len(files), reconcile.CHUNK):
         memory.show_work("indexing", start, len(files))
@@ -46,7 +43,7 @@ def _bring_in(memory: "Memory", files: Sequence[str]) -> Reconciled:
     return done
 
 
-def _remove(memory: "Memory", files: Sequence[str]) -> Reconciled:
+def _remove(memory: Memory, files: Sequence[str]) -> Reconciled:
     if not files:
         return Reconciled()
     return reconcile.apply_on_keeper(memory, [Gone(file) for file in files], Urgency.SCAN)
@@ -63,7 +60,7 @@ def _told(listing: Listing) -> str | None:
     return f"{len(listing.unreadable)} folders cannot be listed ({names}); what is known of them is kept"
 
 
-def accept(memory: "Memory") -> dict[str, object]:
+def accept(memory: Memory) -> dict[str, object]:
     """Takes the mass loss that was kept back as meant: the pages leave the index, the commit follows."""
     held = sorted(memory.losses.held)
 
@@ -82,11 +79,12 @@ def accept(memory: "Memory") -> dict[str, object]:
     return {"accepted": len(held), "removed": done.removed}
 
 
-def accept_copy(memory: "Memory", states: Path) -> dict[str, Any]:
+def accept_copy(memory: Memory) -> dict[str, Any]:
     """Gives this copy the state of the vault that it replaces; the owner must start anew after that.
 
     Raises `Conflict` (`vault.not-a-copy`, or `vault.original-owned` while an owner runs for the original).
     """
+    states = memory.place.states
     lock = VaultLock()
     try:
         lock.take(states / memory.context.id)
@@ -102,7 +100,7 @@ def accept_copy(memory: "Memory", states: Path) -> dict[str, Any]:
         lock.release()
 
 
-def fill(memory: "Memory", index: Index, what: str) -> int:
+def fill(memory: Memory, index: Index, what: str) -> int:
     """Fills an empty index that nobody else has from the files as they are; gives how many there are."""
     listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity)
     files = sorted(listing.files)
@@ -110,7 +108,9 @@ def fill(memory: "Memory", index: Index, what: str) -> int:
     for start in range(0, len(files), reconcile.CHUNK):
         memory.show_work(what, start, len(files))
         chunk = files[start : start + reconcile.CHUNK]
-        drafts = [each for each in (reconcile.look(memory, file) for file in chunk) if isinstance(each, Draft)]
+        drafts = [
+            each for each in (reconcile.look(memory, file) for file in chunk) if isinstance(each, Draft)
+        ]
         with index.transaction() as tx:
             pages.put_all(tx, [reconcile.put_of(memory, draft) for draft in drafts])
     index.release()
@@ -118,7 +118,7 @@ def fill(memory: "Memory", index: Index, what: str) -> int:
     return len(files)
 
 
-def rebuild(memory: "Memory") -> dict[str, Any]:
+def rebuild(memory: Memory) -> dict[str, Any]:
     """Makes the index anew beside the old one, swaps it, and brings in what changed meanwhile."""
     new = memory.index.begin_rebuild()
     try:
@@ -133,7 +133,7 @@ def rebuild(memory: "Memory") -> dict[str, Any]:
     return {"files": count}
 
 
-def compare_with_head(memory: "Memory") -> None:
+def compare_with_head(memory: Memory) -> None:
     """Marks every file whose version HEAD may not have: after the notes of what waited are lost, or at first.
 
     Files that HEAD has and the disk has not are marked too, unless there are so many that it looks like a loss.
@@ -148,7 +148,7 @@ def compare_with_head(memory: "Memory") -> None:
     memory.keeper.run(Urgency.SCAN, lambda: mark_all(memory, [*sorted(here), *missing])).result()
 
 
-def mark_all(memory: "Memory", files: Sequence[str]) -> None:
+def mark_all(memory: Memory, files: Sequence[str]) -> None:
     """Asks for a comparison of these files with HEAD, and a commit of those that differ. Keeper only."""
     with memory.index.transaction() as tx:
         for file in files:

@@ -73,7 +73,7 @@ def write_page(
         data = _replaced(memory, caller, page, read, proposed)
         return _change(memory, caller, page, read, data)
 
-    return _once(memory, caller, "write_page", path, act)
+    return _once(memory, caller, "write_page", act)
 
 
 def edit_page(
@@ -90,7 +90,7 @@ def edit_page(
             data = frontmatter.set_key(data, "updated", to_z(memory.clock.now()))
         return _change(memory, caller, page, read, data)
 
-    return _once(memory, caller, "edit_page", path, act)
+    return _once(memory, caller, "edit_page", act)
 
 
 def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | None = None) -> Written:
@@ -103,7 +103,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
         _carry_out(memory, caller, [Step(page.file, None, read.version)], f"Remove {page}")
         return Written(str(page), read.version, "removed")
 
-    return _once(memory, caller, "remove_page", path, act)
+    return _once(memory, caller, "remove_page", act)
 
 
 def move_page(
@@ -122,7 +122,7 @@ def move_page(
         _carry_out(memory, caller, steps, f"Move {page} to {target}", move=True)
         return Written(str(target), read.version, "moved")
 
-    return _once(memory, caller, "move_page", path, act)
+    return _once(memory, caller, "move_page", act)
 
 
 def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
@@ -140,10 +140,10 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
         outcome = _carry_out(memory, caller, [Step(file, data, read.version)], f"Restore {file} from {rev}")
         return replace(outcome, path=path, outcome="restored")
 
-    return _once(memory, caller, "restore", path, act)
+    return _once(memory, caller, "restore", act)
 
 
-def _once(memory: Memory, caller: Caller, action: str, path: str, act: Callable[[], Written]) -> Written:
+def _once(memory: Memory, caller: Caller, action: str, act: Callable[[], Written]) -> Written:
     """Runs an act under its idempotency key: one that was answered before is answered again, not done again."""
     name = caller.principal.name
     if caller.key:
@@ -169,7 +169,9 @@ def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, Fi
     present = _present(memory, caller, path)
     facts = facts_of(memory.context, parse(present[0], present[1].data)) if present else None
     if present is None or (facts and not _may(memory, caller, "read", facts)):
-        raise NotFound("page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder")
+        raise NotFound(
+            "page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder"
+        )
     return present
 
 
@@ -215,9 +217,7 @@ def _placed(memory: Memory, caller: Caller, proposed: Proposed) -> Proposed:
     return replace(proposed, partition=partitions.pop())
 
 
-def _replaced(
-    memory: Memory, caller: Caller, page: PagePath, read: FileBytes, proposed: Proposed
-) -> bytes:
+def _replaced(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, proposed: Proposed) -> bytes:
     if caller.principal.is_controller:
         return _persons_page(proposed)
     return authorship.replacement(page, read.data, proposed, _author(memory, caller))

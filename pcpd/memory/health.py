@@ -1,0 +1,49 @@
+"""How a run is: what `status` tells, the long work under way, and the losses that wait for a person."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime
+
+WINDOW_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Long work under way: what, how much is done and how much there is, in pages or files."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass
+class Health:
+    """What `status` tells of the run: when the index was last proved complete, and what needs a person."""
+
+    ready: bool = False
+    proved_at: datetime | None = None
+    in_step: bool = False
+    notices: dict[str, str] = field(default_factory=dict)
+    work: Work | None = None
+
+    def notice(self, topic: str, text: str | None) -> None:
+        """Says something under a topic, or takes it back with None or an empty text."""
+        if text:
+            self.notices[topic] = text
+        else:
+            self.notices.pop(topic, None)
+
+
+@dataclass
+class Losses:
+    """Removals of the last seconds, as (monotonic seconds, count), and the files kept back."""
+
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    held: frozenset[str] = frozenset()
+    accepted: bool = False
+
+    def in_window(self, now: float) -> int:
+        """Counts the removals that passed within the last 10 s."""
+        while self.recent and self.recent[0][0] < now - WINDOW_S:
+            self.recent.popleft()
+        return sum(count for _, count in self.recent)
