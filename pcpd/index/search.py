@@ -1,0 +1,225 @@
+"""Full-text search: pages by words and filters, best first, in pieces (the language stands in `query`).
+
+1. Pages that hold all words, in any English form, are found; where there is none, and for questions in plain
+   words, pages that hold any of them. Without text, pages come by time, newest first: an empty query lists
+   what is recent.
+2. They are ranked by BM25 over what the reader sees (`rank`), within bounds that keep common words fast
+   (`ordering`). Totals are exact, and every page found comes at last.
+3. The best are ordered again by what their texts show: the very words, and the passage that holds most.
+
+Cursors freeze what the order hangs on beside the pages themselves (`cursors`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from pcpd.index import cursors, ordering, rank, snippets
+from pcpd.index.matching import Matching, loosened, matching
+from pcpd.index.ordering import Asked, Frozen, Place
+from pcpd.index.query import Filter, Query, Term, parse
+from pcpd.policy.decide import Visibility
+from pcpd.sqlite import Reads
+
+MOST = 1_000
+"""Results in one piece, at most."""
+
+_LAST_ROW = 2**63 - 1
+_REST = 2  # the stage after `best` and `ranked`
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page that was found. `score` compares within one answer; `updated` is RFC 3339 UTC."""
+
+    path: str
+    title: str
+    type: str
+    snippet: str
+    score: float
+    updated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A piece of the answer. `total` counts all pages found, `cursor` is None at the end."""
+
+    results: tuple[Hit, ...]
+    total: int
+    cursor: str | None
+
+
+def search(
+    conn: Reads, text: str, visible: Visibility, *, limit: int = 20, cursor: str | None = None
+) -> Results:
+    """Finds pages. Raises `Invalid` (`cursor.invalid`) for a cursor that was not made for this query.
+
+    Proposed and rejected pages are left out unless the query says `is:proposed` and the reader may see them.
+    """
+    query = parse(text)
+    seen = visible if _asks_for_proposals(query) else replace(visible, hidden=False)
+    found = matching(conn, query, seen)
+    state = None if cursor is None else cursors.decode(text, cursor)
+    size = max(1, min(limit, MOST))
+    if not found.groups and not found.prefix:
+        return _by_time(conn, text, query, found, size, state)
+    if state is None:
+        frozen, total = ordering.freeze(conn, found, seen, is_question=query.is_question)
+        asked = ordering.ask(found, frozen.mode, frozen.chosen)
+        after = None
+    else:
+        frozen, after = _thawed(state, found)
+        asked = ordering.ask(found, frozen.mode, frozen.chosen)
+        total = ordering.count(conn, asked) if asked.expression else 0
+    if not total:
+        return Results((), 0, None)
+    places, frozen = ordering.places(conn, asked, frozen)
+    piece = _piece(conn, asked, places, after, size)
+    more = len(piece) > size
+    hits = _hits(conn, piece[:size], _terms(query, asked), asked, frozen)
+    following = cursors.encode(text, _state(frozen, piece[size - 1])) if more else None
+    return Results(tuple(hits), total, following)
+
+
+def _asks_for_proposals(query: Query) -> bool:
+    return any(
+        isinstance(piece, Filter) and piece.key == "is" for clause in query.clauses for piece in clause
+    )
+
+
+def _piece(conn: Reads, asked: Asked, places: list[Place], after: Place | None, size: int) -> list[Place]:
+    """Gives the places that follow one, one more than asked for where there are more."""
+    if after is None or after.stage < _REST:
+        following = [place for place in places if after is None or place[:3] > after[:3]]
+        if len(following) > size:
+            return following[: size + 1]
+        before = _LAST_ROW
+    else:
+        following, before = [], after.page
+    ranked = {place.page for place in places}
+    rest = (
+        Place(_REST, 0.0, path, page)
+        for page, path in ordering.rest(conn, asked, before)
+        if page not in ranked
+    )
+    return [*following, *islice(rest, size + 1 - len(following))]
+
+
+def _hits(
+    conn: Reads, places: Sequence[Place], terms: Sequence[Term], asked: Asked, frozen: Frozen
+) -> list[Hit]:
+    rows = _rows(conn, [place.page for place in places])
+    weights = [1.0] * len(terms)
+    for number in range(len(asked.units)):
+        weights[number] = frozen.statistics.weight(number) + 0.01
+    hits = []
+    for place in places:
+        path, title, type_, updated, body = rows[place.page]
+        snippet = snippets.snippet(body, terms, weights)
+        hits.append(Hit(path, title, type_, snippet, round(-place.below, 6) + 0.0, updated))
+    return hits
+
+
+def _rows(conn: Reads, pages: Sequence[int]) -> dict[int, tuple[str, str, str, str, str]]:
+    marks = ", ".join("?" * len(pages))
+    return {
+        row[0]: tuple(row)[1:]
+        for row in conn.execute(
+            "SELECT p.id, p.path, p.title, p.type, p.updated, t.body FROM pages AS p"  # noqa: S608
+            f" JOIN texts AS t ON t.page = p.id WHERE p.id IN ({marks})",
+            pages,
+        )
+    }
+
+
+def _terms(query: Query, asked: Asked) -> list[Term]:
+    """Gives what snippets look for: what is ranked, then prefixes and literals."""
+    others = [
+        piece
+        for clause in query.clauses
+        for piece in clause
+        if isinstance(piece, Term) and piece.kind in {"prefix", "literal"}
+    ]
+    return [unit.term for unit in asked.units] + others
+
+
+def _by_time(
+    conn: Reads, text: str, query: Query, found: Matching, size: int, state: dict[str, object] | None
+) -> Results:
+    """Lists the pages of a query without words, newest first."""
+    where = found.where
+    total = conn.execute(
+        f"SELECT count(*) FROM pages AS p WHERE {where.sql}",
+        where.values,  # noqa: S608
+    ).fetchone()[0]
+    following, values = "", where.values
+    if state is not None:
+        updated, path = _time_place(state)
+        following = " AND (p.updated < ? OR (p.updated = ? AND p.path > ?))"
+        values = (*values, updated, updated, path)
+    rows = conn.execute(
+        "SELECT p.id, p.path, p.updated FROM pages AS p"  # noqa: S608
+        f" WHERE {where.sql}{following} ORDER BY p.updated DESC, p.path LIMIT ?",
+        (*values, size + 1),
+    ).fetchall()
+    shown = _rows(conn, [row[0] for row in rows[:size]])
+    terms = [p for clause in query.clauses for p in clause if isinstance(p, Term)]
+    hits = tuple(
+        Hit(path, title, type_, snippets.snippet(body, terms, [1.0] * len(terms)), 0.0, updated)
+        for path, title, type_, updated, body in (shown[row[0]] for row in rows[:size])
+    )
+    last = rows[size - 1] if len(rows) > size else None
+    cursor = cursors.encode(text, {"u": last[2], "p": last[1]}) if last else None
+    return Results(hits, int(total), cursor)
+
+
+def _time_place(state: dict[str, object]) -> tuple[str, str]:
+    updated, path = state.get("u"), state.get("p")
+    if not isinstance(updated, str) or not isinstance(path, str):
+        cursors.refuse()
+    return updated, path
+
+
+def _state(frozen: Frozen, last: Place) -> dict[str, object]:
+    statistics = frozen.statistics
+    return {
+        "m": frozen.mode, "c": frozen.chosen, "n": [statistics.pages, statistics.tokens, *statistics.counts],
+        "b": [frozen.newest, frozen.newest_exact, frozen.newest_head], "t": frozen.threshold, "l": last,
+    }  # fmt: skip
+
+
+def _thawed(state: dict[str, object], found: Matching) -> tuple[Frozen, Place]:
+    """Reads a state back and checks that it fits the query. Forged numbers only disorder the forger's answer."""
+    mode, last = state.get("m"), state.get("l")
+    chosen, numbers, bounds = (_integers(state.get(key)) for key in "cnb")
+    threshold = state.get("t")
+    units = len(found.units) if mode == "all" else len(chosen)
+    loose = len(loosened(found.groups))
+    fits = (
+        (mode == "prefix") == (not found.groups)
+        and len(numbers) == 2 + units
+        and len(bounds) == 3
+        and all(number < loose for number in chosen)
+        and len(set(chosen)) == len(chosen) > 0
+        or mode != "any"
+    )
+    if mode not in {"all", "any", "prefix"} or not fits or not _is_number(threshold):
+        cursors.refuse()
+    if not isinstance(last, list) or len(last) != 4 or last[0] not in {0, 1, _REST}:
+        cursors.refuse()
+    if not _is_number(last[1]) or not isinstance(last[2], str) or not _integers([last[3]]):
+        cursors.refuse()
+    statistics = rank.Statistics(numbers[0], numbers[1], numbers[2:])
+    frozen = Frozen(mode, chosen, statistics, *bounds, threshold)
+    return frozen, Place(*last)
+
+
+def _integers(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(v) is int and 0 <= v <= _LAST_ROW for v in value):
+        cursors.refuse()
+    return tuple(value)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in {int, float} and math.isfinite(value)

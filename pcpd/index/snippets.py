@@ -1,0 +1,234 @@
+"""Where a page's text answers a query best: the densest passage, for ranking, and a piece of text to show.
+
+Looks at the folded text with plain string searches; 2 KB cost some 20 us. Of very long pages the first
+`RANKED` characters are ranked, and the whole text is looked through for something to show.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pcpd.index import tokens
+from pcpd.index.query import Term
+
+RANKED = 64 * 1024
+PASSAGE = 800
+"""Characters that belong together: some eight turns of a talk, a long paragraph."""
+LENGTH = 240
+"""Characters of a snippet, at most, beside its ellipses."""
+
+_HITS = 64  # of one term in one page; more say nothing new
+_WORD = re.compile(r"[^\W_]+")
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What was found: the best passage's worth and start in the folded text, and which terms stand exactly."""
+
+    worth: float
+    start: int
+    exact: tuple[bool, ...]
+
+
+def best(title: str, body: str, terms: Sequence[Term], weights: Sequence[float]) -> Passage:
+    """Finds the passage that holds most of the terms, by weight; repeats count little. Both texts are folded."""
+    text = body[:RANKED]
+    found: list[tuple[int, int]] = []
+    exact: list[bool] = []
+    for number, term in enumerate(terms):
+        hits = list(_hits(text, term))
+        found.extend((position, number) for position, _ in hits)
+        exact.append(any(is_exact for _, is_exact in hits) or any(e for _, e in _hits(title, term)))
+    worth, start = _densest(sorted(found), weights)
+    return Passage(worth, start, tuple(exact))
+
+
+def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:
+    """Gives one line of the page around the best passage, cut between characters, its beginning where nothing fits."""
+    folded = tokens.fold(body[:RANKED])
+    found = sorted((at, number) for number, term in enumerate(terms) for at, _ in _hits(folded, term))
+    if not found and len(body) > RANKED:
+        body = _far(body, terms)
+        folded = tokens.fold(body)
+        found = sorted((at, number) for number, term in enumerate(terms) for at, _ in _hits(folded, term))
+    if not found:
+        return _line(body, 0)
+    start = _densest(found, weights, width=LENGTH // 2)[1]
+    return _line(body, _unfolded(body, folded, start))
+
+
+def beginnings(text: str, start: str) -> int:
+    """Counts the words of a folded text that begin so, up to a bound."""
+    return sum(_begins(text, at) for at in _places(text, start))
+
+
+def _hits(text: str, term: Term) -> Iterator[tuple[int, bool]]:
+    """Gives where the term stands, and whether just as typed."""
+    first = term.words[0] if term.words else ""
+    if term.kind == "literal" or tokens.is_alone(first[:1] or " ") or first.startswith("u1f"):
+        yield from ((at, True) for at in _places(text, tokens.fold(term.text)))
+    elif term.kind == "prefix":
+        last = term.words[-1]
+        yield from ((at, False) for at in _places(text, last) if _begins(text, at))
+    elif term.kind == "phrase":
+        yield from _phrase_hits(text, term)
+    else:
+        yield from _word_hits(text, term)
+
+
+def _word_hits(text: str, term: Term) -> Iterator[tuple[int, bool]]:
+    word = term.words[0]
+    stem, typed = tokens.stem(word), tokens.fold(term.text)
+    for at in _places(text, _root(stem)):
+        if not _begins(text, at):
+            continue
+        found = _word_at(text, at)
+        if found == word:
+            yield at, typed == word or text.startswith(typed, at)
+        elif not term.quoted and tokens.stem(found) == stem:
+            yield at, False
+
+
+def _phrase_hits(text: str, term: Term) -> Iterator[tuple[int, bool]]:
+    typed = tokens.fold(term.text)
+    first, length = term.words[0], len(term.words)
+    stems = [tokens.stem(word) for word in term.words]
+    for at in _places(text, _root(stems[0])):
+        if not _begins(text, at):
+            continue
+        if text.startswith(typed, at):
+            yield at, True
+            continue
+        near = tokens.tokens(text[at : at + 2 * len(typed) + 8 * length])[:length]
+        if [tokens.stem(word) for word in near] == stems:
+            yield at, near == list(term.words) and near[0] == first
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part) if part else -1
+    for _ in range(_HITS):
+        if at < 0:
+            return
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _root(stem: str) -> str:
+    """Gives what all words of the stem begin with: Porter turns a final y into i."""
+    return stem[:-1] if len(stem) > 2 and stem[-1] == "i" else stem
+
+
+def _begins(text: str, at: int) -> bool:
+    if at == 0:
+        return True
+    before = text[at - 1]
+    return not tokens.is_token_character(before) or tokens.is_alone(before)
+
+
+def _word_at(text: str, at: int) -> str:
+    found = _WORD.match(text, at)
+    return found[0] if found else ""
+
+
+def _densest(
+    found: Sequence[tuple[int, int]], weights: Sequence[float], *, width: int = PASSAGE
+) -> tuple[float, int]:
+    """Slides a window over sorted places; each term counts once in full, and a little for repeats."""
+    most, start, first, worth = 0.0, 0, 0, 0.0
+    inside = [0] * len(weights)
+    for position, number in found:
+        worth += weights[number] * _gain(inside[number])
+        inside[number] += 1
+        while found[first][0] < position - width:
+            gone = found[first][1]
+            inside[gone] -= 1
+            worth -= weights[gone] * _gain(inside[gone])
+            first += 1
+        if worth > most + 1e-9:
+            most, start = worth, found[first][0]
+    return most, start
+
+
+def _gain(already: int) -> float:
+    """What one more occurrence adds: 1, then 0.37, 0.18, …: BM25's levelling off without lengths."""
+
+    def level(count: int) -> float:
+        return count * 2.2 / (count + 1.2)
+
+    return level(already + 1) - level(already)
+
+
+def _far(body: str, terms: Sequence[Term]) -> str:
+    """Gives the stretch of a very long text where a term stands first, by a plain search for its spelling."""
+    lower = body.lower()
+    if len(lower) != len(body):
+        return body[:RANKED]
+    for term in terms:
+        for part in (term.text.lower(), term.words[-1] if term.words else ""):
+            at = lower.find(part, RANKED - len(part)) if part else -1
+            if at >= 0:
+                return body[max(0, at - LENGTH) : at + RANKED]
+    return body[:RANKED]
+
+
+def _unfolded(body: str, folded: str, at: int) -> int:
+    """Gives the place in the text of a place in its folded form; folding keeps lines."""
+    if len(body[:RANKED]) == len(folded):
+        return at
+    line = folded.count("\n", 0, at)
+    start = 0
+    for _ in range(line):
+        start = body.index("\n", start) + 1
+    wanted = at - (folded.rfind("\n", 0, at) + 1)
+    end = body.find("\n", start)
+    text = body[start : end if end >= 0 else len(body)]
+    # Folding can join or split characters: go on until as much folded text lies behind.
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high) // 2
+        if len(tokens.fold(text[:middle])) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return start + low
+
+
+def _line(body: str, at: int) -> str:
+    """Cuts a piece around a place, between characters as people see them and at spaces where near."""
+    start = max(0, at - LENGTH // 4)
+    end = min(len(body), start + LENGTH)
+    if start > 0:
+        space = re.compile(r"\s").search(body, start, at)
+        start = space.end() if space else _between(body, start)
+    if end < len(body):
+        spaces = [match.start() for match in re.compile(r"\s").finditer(body, max(at, end - 24), end)]
+        end = spaces[-1] if spaces else _between(body, end)
+    piece = " ".join(body[start:end].replace("\0", " ").split())
+    return f"{_ELLIPSIS if start > 0 and piece else ''}{piece}{_ELLIPSIS if end < len(body) else ''}"
+
+
+def _between(text: str, at: int) -> int:
+    """Moves a cut back to where no character is torn from its marks, joiners, selectors or second half."""
+    while 0 < at < len(text) and _belongs(text, at):
+        at -= 1
+    return at
+
+
+def _belongs(text: str, at: int) -> bool:
+    after, before = text[at], text[at - 1]
+    if (
+        unicodedata.category(after)[0] == "M"
+        or after in "\u200d\u200c"
+        or "\U0001f3fb" <= after <= "\U0001f3ff"
+    ):
+        return True
+    if before == "\u200d" or (before == "\r" and after == "\n"):
+        return True
+    if "\U0001f1e6" <= after <= "\U0001f1ff":
+        flags = 0
+        while flags < at and "\U0001f1e6" <= text[at - 1 - flags] <= "\U0001f1ff":
+            flags += 1
+        return flags % 2 == 1
+    return False
