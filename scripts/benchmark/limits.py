@@ -74,7 +74,8 @@ def _fills(conn: sqlite3.Connection, tables: str) -> list[tuple[str, list[str]]]
     return fills
 
 
-PLAIN = """CREATE VIRTUAL TABLE plain USING fts5(title, body, content = 'kept', content_rowid = 'id',
+PLAIN = """DROP TABLE IF EXISTS plain;
+CREATE VIRTUAL TABLE plain USING fts5(title, body, content = 'kept', content_rowid = 'id',
     prefix = '2 3', tokenize = 'unicode61 remove_diacritics 2');
 INSERT INTO plain (plain) VALUES ('rebuild');"""
 
