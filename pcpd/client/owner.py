@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pcpd import __version__
 from pcpd.client import launch, wire
-from pcpd.errors import Unavailable
+from pcpd.errors import Denied, Unavailable
 from pcpd.settings import SOCKET, Settings
 
 ANSWER_S = 10.0  # a live owner answers `health` in a millisecond; one that is stopped never does
@@ -70,9 +70,24 @@ def hand_over(owner: Owner, *, reason: str) -> bool:
     if link is None:
         return True
     try:
-        return bool(wire.ask(link, "POST", "handover", {"version": __version__, "reason": reason}))
+        return bool(
+            wire.ask(link, "POST", "handover", {"version": __version__, "reason": reason}).get("ends")
+        )
     except OSError:
         return True  # it ended before it could answer
+
+
+def work(root: Path, settings: Settings) -> Mapping[str, object] | None:
+    """Tells how far the owner's long work is: `what`, `done`, `total`; None when it has none, or is not there."""
+    try:
+        for folder in settings.socket_folders(root):
+            link = wire.connect(folder / SOCKET, ANSWER_S) if _is_ours(folder) else None
+            if link:
+                said = wire.ask(link, "GET", "work").get("work")
+                return said if isinstance(said, dict) else None
+    except (OSError, Denied):
+        return None
+    return None
 
 
 class Start:

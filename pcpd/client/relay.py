@@ -23,7 +23,8 @@ from pcpd.client.session import Session
 from pcpd.errors import PcpError, Unavailable
 from pcpd.settings import MCP_SOCKET, Settings
 
-LINE_BYTES = 64 * 1024 * 1024
+LINE_BYTES = 15 * 1024 * 1024  # of a client; the owner takes 16 MiB, a key of ours included
+ANSWER_BYTES = 256 * 1024 * 1024
 BUFFER_BYTES = 4 * 1024 * 1024
 STEP_MS = 20
 FAREWELL_S = 10.0  # how long answers are still awaited after standard input has ended
@@ -41,7 +42,7 @@ class Credential:
 class Lines:
     """Cuts a stream into lines; a line that is too long is dropped and counted."""
 
-    def __init__(self, limit: int = LINE_BYTES) -> None:
+    def __init__(self, limit: int) -> None:
         """`limit` in bytes, without the newline."""
         self._limit, self._rest, self._is_skipping = limit, bytearray(), False
         self.too_long = 0
@@ -91,7 +92,7 @@ class Relay:
         self._root, self._settings, self._environ, self._credential = root, settings, environ, credential
         self._stdin, self._stdout, self._clock = stdin, stdout, clock
         self._session = Session(lambda: os.urandom(16).hex())
-        self._client_lines, self._owner_lines = Lines(), Lines()
+        self._client_lines, self._owner_lines = Lines(LINE_BYTES), Lines(ANSWER_BYTES)
         self._to_owner, self._to_client = bytearray(), bytearray()
         self._link: socket.socket | None = None
         self._start: Start | None = None
@@ -143,7 +144,7 @@ class Relay:
             return
         link.setblocking(False)
         self._link, self._start, self._has_heard = link, None, False
-        self._owner_lines = Lines()
+        self._owner_lines = Lines(ANSWER_BYTES)
         greeting = {
             "pcpd": __version__,
             "principal": self._credential.principal,

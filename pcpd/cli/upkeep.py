@@ -1,0 +1,134 @@
+"""Commands about the vault as a whole: status, doctor, rebuild, accept."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from pcpd.cli import output
+from pcpd.cli.invocation import Invocation, command
+from pcpd.cli.output import counted, line, plain, say, styled
+
+
+@command("status", short_help="Tell how vault, index, history and owner are")
+def status_command(invocation: Invocation) -> None:
+    """Tell how vault, index, history and owner are
+
+    Answers also while the vault is still being read.
+    """
+    answer = invocation.ask("GET", "status", wait_ready=False).json()
+    if invocation.is_json:
+        output.document(answer)
+        return
+    output.table(("", ""), _status_rows(answer))
+    for notice in _items(answer.get("notices")):
+        line(f"{styled('notice:', 'yellow')} {plain(notice.get('topic'))}: {plain(notice.get('text'))}")
+
+
+def _status_rows(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Gives what a person wants to know, one row a subject."""
+    vault, owner = _mapping(answer.get("vault")), _mapping(answer.get("owner"))
+    yield "vault", f"{vault.get('root', '')} ({vault.get('id', '')})"
+    yield "owner", f"process {owner.get('pid')}, version {owner.get('version')}, {owner.get('url')}"
+    problems = answer.get("problems") or 0
+    yield (
+        "pages",
+        counted(answer.get("pages") or 0, "page") + (f", {problems:,} with problems" if problems else ""),
+    )
+    index = _mapping(answer.get("index"))
+    state = "in step" if index.get("in_step") else "not in step yet"
+    yield "index", f"{state}, proved {index.get('proved_at') or 'never'}"
+    history = answer.get("history")
+    if isinstance(history, Mapping):
+        yield (
+            "history",
+            ", ".join(f"{key} {value}" for key, value in history.items() if value not in ("", None)),
+        )
+    elif history is not None:
+        yield "history", str(history)
+    if answer.get("lost"):
+        yield "lost", f"{counted(answer['lost'], 'page')} gone at once, kept back: see `pcpd accept`"
+    for left in _items(answer.get("left_out")):
+        yield "left out", str(left.get("file", left))
+
+
+@command("doctor", short_help="Check the vault and name every problem")
+@click.option("--deep", is_flag=True, help="Also rebuild the index in memory and name every difference.")
+def doctor_command(invocation: Invocation, *, deep: bool) -> int:
+    """Check the vault and name every problem
+
+    Changes nothing. Exit status 1 when something is wrong with the index; a page with a problem is not.
+    """
+    answer = invocation.ask("POST", "doctor", body={"deep": deep}).json()
+    if invocation.is_json:
+        output.document(answer)
+        return _verdict(answer)
+    for problem in _items(answer.get("problems")):
+        place = problem.get("path") or problem.get("file") or ""
+        at = f":{problem['line']}" if problem.get("line") else ""
+        line(
+            f"{styled(plain(place) + at, 'green')}  {plain(problem.get('message') or problem.get('code') or '')}"
+        )
+    differences = answer.get("differences")
+    for difference in differences if isinstance(differences, list) else []:
+        line(f"{styled('difference', 'red')}  {plain(difference)}")
+    say(
+        "All is well."
+        if _verdict(answer) == 0
+        else "The index differs from the vault: `pcpd rebuild` makes it anew."
+    )
+    return _verdict(answer)
+
+
+def _verdict(answer: Mapping[str, Any]) -> int:
+    return 0 if answer.get("ok", True) else 1
+
+
+@command("rebuild", short_help="Make the index anew beside the old one, and swap")
+def rebuild_command(invocation: Invocation) -> None:
+    """Make the index anew beside the old one, and swap
+
+    Searches are answered from the old one meanwhile.
+    """
+    answer = invocation.ask("POST", "rebuild").json()
+    if invocation.is_json:
+        output.document(answer)
+    else:
+        pages = answer.get("pages")
+        say(
+            f"Rebuilt the index of {counted(pages, 'page')}."
+            if isinstance(pages, int)
+            else "Rebuilt the index."
+        )
+
+
+@command("accept", short_help="Accept that many pages are gone, or that a copy replaces its original")
+@click.option(
+    "--copy", is_flag=True, help="This vault is a copy that replaces the original, and takes its state."
+)
+def accept_command(invocation: Invocation, *, copy: bool) -> None:
+    """Accept that many pages are gone, or that a copy replaces its original
+
+    When most pages vanish at once, pcpd keeps what it knows of them until this says that it was meant.
+    """
+    answer = invocation.ask("POST", "accept", body={"copy": copy}).json()
+    if invocation.is_json:
+        output.document(answer)
+    elif copy:
+        say("This copy has taken over the state of the original, with its grants and tokens.")
+    else:
+        accepted = answer.get("accepted")
+        number = len(accepted) if isinstance(accepted, list) else accepted
+        say(f"Accepted: {counted(number if isinstance(number, int) else 0, 'page')} gone.")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(value: object) -> list[Mapping[str, Any]]:
+    """Gives the objects of a list; plain words become objects too."""
+    many = value if isinstance(value, list) else []
+    return [
+        each if isinstance(each, Mapping) else {"text": each, "message": each, "file": each} for each in many
+    ]
