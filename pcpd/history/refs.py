@@ -1,0 +1,91 @@
+"""Moves a ref by compare-and-swap, durably, without hooks, and so that a kill leaves it old or new.
+
+Written as git writes loose refs: lock, look, log, rename. The git program would run the person's
+`reference-transaction` hook or leave its lock behind when killed; libgit2 the latter. Repositories with
+another ref store go through the program (`plumbing`).
+"""
+
+from pathlib import Path
+
+from pcpd.history.layout import Layout
+from pcpd.history.locks import Locks, sync_folder
+from pcpd.history.versions import EMAIL, NAME, Head, Moved
+
+
+def read(layout: Layout, ref: str) -> str | None:
+    """Gives the commit that `ref` names, from its loose file or from packed-refs. None when there is none."""
+    try:
+        text = (layout.commondir / ref).read_text().strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return _packed(layout, ref)
+    if text.startswith("ref:"):
+        return read(layout, text.removeprefix("ref:").strip())
+    return text or None
+
+
+def head(layout: Layout) -> Head:
+    """Gives what HEAD says now."""
+    text = (layout.gitdir / "HEAD").read_text().strip()
+    if text.startswith("ref:"):
+        branch = text.removeprefix("ref:").strip()
+        return Head(branch, read(layout, branch))
+    return Head(None, text)
+
+
+def move(layout: Layout, locks: Locks, ref: str, *, old: str | None, new: str, log: str) -> None:
+    """Sets `ref` from `old` (None: it must not exist) to `new`. `log` is the reflog's line after the ids.
+
+    Raises Moved when it is not at `old`, Locked when somebody holds it.
+    """
+    path = layout.commondir / ref
+    lock = path.with_name(f"{path.name}.lock")
+    with locks.hold(lock, f"{new}\n".encode()):
+        if read(layout, ref) != old:
+            raise Moved(ref)
+        _log(layout, ref, f"{old or '0' * len(new)} {new} {log}\n")
+        lock.replace(path)
+    sync_folder(path.parent)
+
+
+def log_line(seconds: int, message: str) -> str:
+    """Gives the end of a reflog line: who, when, what."""
+    return f"{NAME} <{EMAIL}> {seconds} +0000\tcommit (pcpd): {message.splitlines()[0] if message else ''}"
+
+
+def _log(layout: Layout, ref: str, line: str) -> None:
+    """Notes a move where git keeps a log for the ref, and for HEAD when it points there."""
+    logs = [layout.commondir / "logs" / ref]
+    if head(layout).branch == ref:
+        logs.append(layout.gitdir / "logs" / "HEAD")
+    for path in logs:
+        if path.exists() or (ref.startswith("refs/heads/") and _keeps_logs(layout)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(line)
+
+
+def _keeps_logs(layout: Layout) -> bool:
+    return (layout.gitdir / "logs" / "HEAD").exists() or layout.kind == "own"
+
+
+def _packed(layout: Layout, ref: str) -> str | None:
+    path: Path = layout.commondir / "packed-refs"
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    wanted = ref.encode()
+    for line in data.splitlines():
+        oid, _, name = line.partition(b" ")
+        if name == wanted:
+            return oid.decode()
+    return None
+
+
+def has_branches(layout: Layout) -> bool:
+    """Tells whether there is any branch, loose or packed."""
+    heads = layout.commondir / "refs" / "heads"
+    if any(path.is_file() for path in heads.rglob("*")):
+        return True
+    packed = layout.commondir / "packed-refs"
+    return packed.is_file() and b" refs/heads/" in packed.read_bytes()

@@ -1,0 +1,412 @@
+"""One vault's history in git: commits of what came to rest on disk, and the way back to each version.
+
+Follows architecture.md, *Commits*. Never writes the work tree. Whatever happens, a commit is there whole or not
+at all, and doing it again gives the same. Commits carry pcpd's own identity as author and committer, because no
+person made them; who acted stands in the trailer `Pcp-Principal`. All methods may be called from any thread;
+`build` does the long work, `publish` the short.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+
+from pcpd.errors import Invalid, NotFound
+from pcpd.history import bulk, layout, libgit2, operations, refs
+from pcpd.history.aside import TRAILER, Aside
+from pcpd.history.attributes import Attributes, Conversion, Unfilterable
+from pcpd.history.configuration import Configuration
+from pcpd.history.drafting import Draft
+from pcpd.history.gate import Gate
+from pcpd.history.index_entries import IndexEntries
+from pcpd.history.layout import Layout
+from pcpd.history.libgit2 import Libgit2
+from pcpd.history.locks import Locks
+from pcpd.history.objects import Objects
+from pcpd.history.plumbing import Plumbing
+from pcpd.history.program import LONG_S, Program
+from pcpd.history.reading import Reading
+from pcpd.history.versions import (
+    EXECUTABLE,
+    REGULAR,
+    Blob,
+    Busy,
+    Change,
+    Committed,
+    Edit,
+    Locked,
+    Moved,
+    Prepared,
+    RepositoryState,
+    Target,
+    Version,
+)
+
+FEW = 16
+ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of one repository, put together once."""
+
+    layout: Layout
+    program: Program
+    objects: Objects
+    locks: Locks
+    configuration: Configuration
+    entries: IndexEntries
+    gate: Gate
+
+
+class Repository:
+    """The history of one vault. Made by `open`; one at a time for each vault."""
+
+    def __init__(self, parts: _Parts, *, context_id: str, device: str, clock: Callable[[], float]) -> None:
+        self._layout = parts.layout
+        self._program = parts.program
+        self._objects = parts.objects
+        self._configuration = parts.configuration
+        self._entries = parts.entries
+        self._gate = parts.gate
+        self._locks = parts.locks
+        self._clock = clock
+        self._branch = f"refs/heads/pcpd/{context_id}"
+        self._scratch_ref = f"refs/pcpd/{device}/build"
+        self._aside = Aside(self._objects, device)
+        self._attributes = Attributes(self._layout, self._program, self._configuration, self._has_attributes)
+        self._reading = Reading(self._layout, self._program, self._objects, self._attributes)
+        self._guard = threading.RLock()
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        *,
+        context_id: str,
+        device: str,
+        create: bool,
+        environment: Mapping[str, str],
+        clock: Callable[[], float],
+    ) -> "Repository":
+        """Opens the repository of the vault at `root`, or makes one when `create` and there is none.
+
+        `clock` gives wall-clock seconds. Clears what a killed owner left, so that the caller must own the vault.
+        Raises NotFound (`history.none`), Broken (`history.broken`), Unavailable (`history.git_missing`) where
+        only the git program understands the repository and there is none.
+        """
+        found = layout.find(root)
+        if found is None and not create:
+            raise NotFound("history.none", f"{root} has no git repository", hint="`pcpd init` makes one")
+        where = found or layout.make(root, context_id)
+        program = Program(where, environment)
+        ours = where.gitdir / "pcpd" / context_id
+        locks = Locks(ours / "locks")
+        locks.clear()
+        objects: Objects = (
+            Libgit2(where, locks) if libgit2.can_open(where) else Plumbing(program, ours / "scratch")
+        )
+        parts = _Parts(
+            layout=where,
+            program=program,
+            objects=objects,
+            locks=locks,
+            configuration=Configuration(where, program, environment),
+            entries=IndexEntries(where, program, locks, ours / "unsettled"),
+            gate=Gate(where, clock),
+        )
+        return cls(parts, context_id=context_id, device=device, clock=clock)
+
+    # Writing
+
+    def store(self, file: str, data: bytes) -> str:
+        """Stores one version's bytes now, durable, through git's clean step where attributes ask for one.
+
+        Gives the blob's id for a `Change`. Raises Invalid (`history.filter`) when the filter cannot run.
+        """
+        how, head = self._conversion(file), self._base()
+        if not how.touches(data, lambda: self._bytes_at(head, file)):
+            return self._objects.write_blob(data)
+        try:
+            return self._attributes.clean(file, data, how, write=True)
+        except Unfilterable as error:
+            raise Invalid(
+                "history.filter", f"{file} is not stored: {error}", hint="see .gitattributes"
+            ) from error
+
+    def commit(
+        self,
+        changes: Iterable[Change],
+        message: str,
+        trailers: Mapping[str, str],
+        now: datetime,
+        *,
+        aside: bool = False,
+    ) -> Committed:
+        """Builds and publishes one commit, again when the branch moved meanwhile.
+
+        `aside` sends it to the wip ref in any case: for a version that is no longer on disk. Raises Busy while
+        git must be left alone; then nothing was committed.
+        """
+        given = list(changes)
+        for _ in range(ATTEMPTS):
+            prepared = self.build(given, message, trailers, now, aside=aside)
+            try:
+                return self.publish(prepared)
+            except Moved:
+                continue
+        raise Busy("the branch keeps moving", 1000)
+
+    def build(
+        self,
+        changes: Iterable[Change],
+        message: str,
+        trailers: Mapping[str, str],
+        now: datetime,
+        *,
+        aside: bool = False,
+    ) -> Prepared:
+        """Stores blobs, trees and the commit; no ref moves. May take long, and reads `changes` as it goes."""
+        self._gate.check()
+        target = self._target(aside)
+        draft = Draft(self._layout, self._objects, self._attributes, target.base, left_out=self._left_out())
+        text = _message(message, trailers, aside=target.aside and (self._operation() or "aside"))
+        steps = draft.steps(changes)
+        first = list(islice(steps, FEW + 1))
+        if len(first) > FEW and not self._program.problem:
+            rev, edits = bulk.write(
+                self._program, chain(first, steps),
+                ref=self._scratch_ref, parents=target.parents, message=text, now=now,
+            )  # fmt: skip
+        else:
+            edits = []
+            for step in chain(first, steps):
+                if step.data is not None:
+                    self._objects.write_blob(step.data)
+                edits.append(step.edit)
+            rev = self._commit_of(target, edits, text, now) if edits else ""
+        return Prepared(target, rev or None, tuple(edits), tuple(draft.unchanged), tuple(draft.refused))
+
+    def publish(self, prepared: Prepared) -> Committed:
+        """Moves the ref to what was built, and the person's index entries with it.
+
+        Raises Moved when HEAD or the branch is not where it was, Busy while git must be left alone.
+        """
+        with self._guard:
+            self._gate.check()
+            target = prepared.target
+            if self._objects.head() != target.head or self._objects.ref(target.ref) != target.tip:
+                raise Moved(target.ref)
+            try:
+                self._publish(prepared)
+                self._land(prepared)
+            except Locked as error:
+                raise self._gate.held(Path(error.lock)) from error
+        return Committed(
+            rev=prepared.rev,
+            ref=target.ref,
+            skipped_unchanged=prepared.unchanged,
+            refused=prepared.refused,
+            unsettled=self._entries.waiting,
+            aside=target.aside,
+        )
+
+    def settle(self) -> tuple[str, ...]:
+        """Sets index entries that wait since somebody held the lock; gives the files that still wait."""
+        with self._guard:
+            if self._entries.waiting:
+                try:
+                    with self._locks.hold(self._layout.gitdir / "index.lock", b""):
+                        self._settle_held()
+                except Locked:
+                    pass
+                else:
+                    self._gate.settled()
+            return self._entries.waiting
+
+    def wip_files(self) -> tuple[str, ...]:
+        """Gives files whose versions wait on the wip ref, when nothing keeps them from the branch any more.
+
+        Commit them once, as they are on disk then (absent ones as deletions): that ends the waiting.
+        """
+        return () if self._target(False).aside else self._aside.files()
+
+    def maintain(self) -> bool:
+        """Packs loose objects when there are many, and never prunes; tells whether it did. For idle times.
+
+        In adopted repositories too, since our objects land there: git's own maintenance tasks, which drop nothing.
+        """
+        if self._program.problem or self._program.version < (2, 30) or not self._has_many_loose():
+            return False
+        tasks = ("--task=loose-objects", "--task=incremental-repack", "--task=commit-graph")
+        self._program.run("maintenance", "run", "--quiet", *tasks, limit_s=LONG_S)
+        return True
+
+    # Looking
+
+    def state(self) -> RepositoryState:
+        """Gives what `status` shows."""
+        head = self._objects.head()
+        is_above = self._layout.kind == "above"
+        branch = self._branch if is_above else head.branch or ""
+        return RepositoryState(
+            kind=self._layout.kind,
+            branch=branch.removeprefix("refs/heads/"),
+            operation="" if is_above else self._operation(),
+            detached=head.branch is None,
+            unborn=head.commit is None,
+            locked=self._gate.locked(),
+            notice=self._notice(),
+            wip=len(self._aside.files()),
+            unsettled=len(self._entries.waiting),
+        )
+
+    def head_files(self) -> dict[str, str]:
+        """Gives the blob id of each file that the branch has. Nested repositories are not among them."""
+        base = self._base()
+        files = self._objects.files(base) if base else ()
+        return {file: blob.oid for file, blob in files if blob.mode in {REGULAR, EXECUTABLE}}
+
+    def blob_id(self, data: bytes) -> str:
+        """Gives the id that git has for bytes stored as they are."""
+        return self._objects.blob_id(data)
+
+    def differs(self, file: str, data: bytes) -> bool:
+        """Tells whether a file's bytes differ from what the branch has, filters considered."""
+        base = self._base()
+        old = self._objects.entry(base, file) if base else None
+        if old is None:
+            return True
+        if self._objects.blob_id(data) == old.oid:
+            return False
+        how = self._conversion(file)
+        if not how.touches(data, lambda: self._bytes_at(base, file)):
+            return True
+        try:
+            return self._attributes.clean(file, data, how, write=False) != old.oid
+        except Unfilterable:
+            return True
+
+    def log(self, file: str | None = None, *, limit: int = 50, before: str | None = None) -> list[Version]:
+        """Lists the versions of a file, across renames, or of the whole vault; newest first."""
+        return self._reading.log(self._tips(), file, limit=limit, before=before)
+
+    def show(self, file: str, rev: str) -> bytes:
+        """Gives a file's bytes in version `rev`, as they were on disk. Raises NotFound (`history.no_version`)."""
+        return self._reading.show(file, self.resolve(rev))
+
+    def diff(self, file: str | None, old: str, new: str | None = None, *, data: bytes | None = None) -> str:
+        """Gives a unified difference from version `old` to `new`, to the bytes `data`, or to the branch."""
+        start = self.resolve(old)
+        if data is not None and file is not None:
+            blob = Blob(REGULAR, self.store(file, data))
+            return self._reading.diff(file, start, self._objects.change_tree(start, {file: blob}))
+        return self._reading.diff(file, start, self.resolve(new) if new else self._base() or start)
+
+    def resolve(self, rev: str) -> str:
+        """Gives the full id of the version that `rev` names. Raises Usage or NotFound."""
+        return self._reading.resolve(rev, self._tips(), self._base())
+
+    # Parts
+
+    def _target(self, aside: bool) -> Target:
+        head = self._objects.head()
+        if self._layout.kind == "above":
+            tip = self._objects.ref(self._branch)
+            if aside or head.branch == self._branch:  # checked out: a person's branch never moves here
+                return self._aside.target(head, tip)
+            return Target(self._branch, tip, tip, (tip,) if tip else (), head, aside=False)
+        is_first = head.commit is None and self._layout.kind == "own" and not refs.has_branches(self._layout)
+        if aside or head.branch is None or (head.commit is None and not is_first) or self._operation():
+            return self._aside.target(head, head.commit)
+        parents = (head.commit,) if head.commit else ()
+        return Target(head.branch, head.commit, head.commit, parents, head, aside=False)
+
+    def _operation(self) -> str:
+        return operations.under_way(self._layout) or ("unmerged" if self._entries.unmerged() else "")
+
+    def _base(self) -> str | None:
+        if self._layout.kind == "above":
+            return self._objects.ref(self._branch)
+        return self._objects.head().commit
+
+    def _tips(self) -> list[str]:
+        return [tip for tip in (self._base(), self._objects.ref(self._aside.ref)) if tip]
+
+    def _commit_of(self, target: Target, edits: Sequence[Edit], text: str, now: datetime) -> str:
+        tree = self._objects.change_tree(target.base, {edit.file: edit.new for edit in edits})
+        return self._objects.commit(tree, target.parents, text, now)
+
+    def _publish(self, prepared: Prepared) -> None:
+        target, rev = prepared.target, prepared.rev
+        if rev is None:
+            return
+        log = refs.log_line(int(self._clock()), f"{len(prepared.edits)} files")
+        if target.aside or self._layout.kind == "above":
+            self._objects.move(target.ref, old=target.tip, new=rev, log=log)
+            return
+        self._entries.want(prepared.edits)
+        try:
+            with self._locks.hold(self._layout.gitdir / "index.lock", b""):
+                self._objects.move(target.ref, old=target.tip, new=rev, log=log)
+                self._settle_held()
+        except Locked as error:
+            if not error.lock.endswith("index.lock"):
+                raise
+            self._objects.move(target.ref, old=target.tip, new=rev, log=log)
+        else:
+            self._gate.settled()
+
+    def _settle_held(self) -> None:
+        base = self._base()
+        self._entries.settle(lambda file: self._objects.entry(base, file) if base else None)
+
+    def _land(self, prepared: Prepared) -> None:
+        if prepared.target.aside:
+            return
+        files = {edit.file for edit in prepared.edits}
+        files.update(prepared.unchanged, (refused.file for refused in prepared.refused))
+        self._aside.land(files, log=refs.log_line(int(self._clock()), "landed"))
+
+    def _conversion(self, file: str) -> Conversion:
+        return self._attributes.conversions([file]).get(file, Conversion())
+
+    def _bytes_at(self, commit: str | None, file: str) -> bytes | None:
+        found = self._objects.entry(commit, file) if commit else None
+        return self._objects.read_blob(found.oid) if found else None
+
+    def _has_attributes(self, folder: str) -> bool:
+        head = self._objects.head().commit
+        name = f"{folder}/.gitattributes" if folder else ".gitattributes"
+        return head is not None and self._objects.entry(head, name) is not None
+
+    def _left_out(self) -> IndexEntries | None:
+        sparse = (self._configuration.get("core.sparsecheckout") or "").lower() in {"true", "yes", "on", "1"}
+        return self._entries if sparse and self._layout.kind != "above" else None
+
+    def _has_many_loose(self) -> bool:
+        folder = self._layout.commondir / "objects" / "17"  # as git guesses: one of 256 folders
+        return folder.is_dir() and len(list(islice(folder.iterdir(), 5))) > 3
+
+    def _notice(self) -> str:
+        return " ".join(self._notices())
+
+    def _notices(self) -> Iterator[str]:
+        if self._program.problem:
+            yield f"{self._program.problem}: versions are kept, but log, diff and filters need it."
+        if (self._layout.commondir / "shallow").exists():
+            yield "The clone is shallow: older versions are not here; `git fetch --unshallow` brings them."
+        if self._configuration.any_set("remote.", ".promisor"):
+            yield "The clone is partial: some older versions are only at the remote."
+        if self._left_out() is not None:
+            yield "The checkout is sparse: files that it leaves out are not taken for deleted."
+
+
+def _message(subject: str, trailers: Mapping[str, str], *, aside: str | bool) -> str:
+    lines = [f"{key}: {' '.join(value.split())}" for key, value in trailers.items()]
+    if aside:
+        lines.append(f"{TRAILER}: {aside}")
+    text = subject.replace("\0", "").strip() or "pages changed"
+    return "\n".join([text, "", *lines]) + "\n" if lines else f"{text}\n"
