@@ -125,6 +125,19 @@ def add_principal(data: bytes, principal: str, role: str) -> bytes:
     return after
 
 
+def set_id(data: bytes, context_id: str) -> bytes:
+    """Gives the bytes with another id; every other byte stays. Raises `Invalid` (`context.invalid`)."""
+    before = parse_context(data)
+    after = re.sub(rb"(?m)^(id[ \t]*:[ \t]*)[^\s#]+", rb"\g<1>" + context_id.encode(), data, count=1)
+    if parse_context(after) != replace(before, id=context_id):
+        raise Invalid(
+            "context.invalid",
+            f"{FILE}: the id cannot be changed without touching more",
+            hint="edit it by hand",
+        )
+    return after
+
+
 def slug_problem(text: str) -> str | None:
     """Says what is wrong with the name of a partition or a feature."""
     if _SLUG.fullmatch(text):
@@ -205,14 +218,3 @@ def _profile_problem(text: str) -> str | None:
     if "\0" in text or any(segment in {"", ".", ".."} for segment in segments):
         return f"{shown(text)} is no path of a page or folder inside the vault"
     return None
-
-
-def set_id(data: bytes, context_id: str) -> bytes:
-    """Gives the bytes with another id; every other byte stays. Raises `Invalid` (`context.invalid`)."""
-    before = parse_context(data)
-    after = re.sub(rb"(?m)^(id[ \t]*:[ \t]*)[^\s#]+", rb"\g<1>" + context_id.encode(), data, count=1)
-    if parse_context(after) != replace(before, id=context_id):
-        raise Invalid(
-            "context.invalid", f"{FILE}: the id cannot be changed without touching more", hint="edit it by hand"
-        )
-    return after

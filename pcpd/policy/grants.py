@@ -17,6 +17,8 @@ RIGHTS = ("read", "propose", "write", "review", "forget", "record")
 CATEGORIES = ("semantic", "episodic", "procedural", "profile", "conversation")
 SENSITIVITIES = ("normal", "sensitive")
 FILE = "access.yaml"
+# What a reader may see becomes one condition of SQL, which has room for a bounded number of values.
+REACH_LIMIT = 10_000
 
 _KEYS = ("principal", "partitions", "categories", "rights", "sensitivity", "until")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -57,6 +59,8 @@ def parse_access(data: bytes) -> Access:
     top = Checker(root, "", findings)
     top.refuse_unknown(("grants",))
     grants = tuple(_grant(Checker(item.node, item.section, findings)) for item in top.items("grants"))
+    if sum(len(grant.partitions) * len(grant.categories) for grant in grants) > REACH_LIMIT:
+        findings.add("grants", "", top.line, f"name more than {REACH_LIMIT} pairs of partition and category")
     findings.check()
     return Access(grants)
 
@@ -76,7 +80,8 @@ def render_grant(grant: Grant) -> str:
     if grant.until is not None:
         fields.append(f"until: {_until_text(grant.until)}")
     line = f"{{{', '.join(fields)}}}"
-    parse_access(f"grants:\n  - {line}\n".encode())
+    if parse_access(f"grants:\n  - {line}\n".encode()) != Access((grant,)):
+        raise Invalid("access.grant", f"the grant for {grant.principal} cannot be written down as it is")
     return line
 
 
