@@ -67,13 +67,16 @@ def _read_in(folder: int, path: Path, uid: int, limit: int) -> bytes:
     # O_NONBLOCK: a FIFO of that name must not hold up the owner.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(path.name, flags, dir_fd=folder)
-    with os.fdopen(handle, "rb") as file:
+    try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise _untrusted(path, "is no file", "move it away")
         _check(path, found, uid, "600")
         _check(path.parent, os.fstat(folder), uid, "700")
-        return file.read(limit + 1)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(limit + 1)
+    finally:
+        os.close(handle)
 
 
 def _check(path: Path, found: os.stat_result, uid: int, mode: str) -> None:

@@ -116,7 +116,7 @@ def add_principal(data: bytes, principal: str, role: str) -> bytes:
     member = Member(principal, role)
     after = lists.append_item(data, "principals", _member_item(member))
     wanted = (*before.principals, member)
-    if after is None or parse_context(after).principals != wanted:
+    if after is None or not _reads_as(after, replace(before, principals=wanted)):
         raise Invalid(
             "context.layout",
             f"{FILE}: {principal} cannot be added without touching other lines of `principals`",
@@ -126,12 +126,13 @@ def add_principal(data: bytes, principal: str, role: str) -> bytes:
 
 
 def set_id(data: bytes, context_id: str) -> bytes:
-    """Gives the bytes with another id; every other byte stays. Raises `Invalid` (`context.invalid`)."""
+    """Gives the file with another id; every other byte stays. Raises `Invalid` when it is wrong."""
     before = parse_context(data)
-    after = re.sub(rb"(?m)^(id[ \t]*:[ \t]*)[^\s#]+", rb"\g<1>" + context_id.encode(), data, count=1)
-    if parse_context(after) != replace(before, id=context_id):
+    line = rb"(?m)^(id[ \t]*:[ \t]*)[^\s#]+"
+    after = re.sub(line, lambda match: match[1] + context_id.encode(), data, count=1)
+    if not _reads_as(after, replace(before, id=context_id)):
         raise Invalid(
-            "context.invalid",
+            "context.layout",
             f"{FILE}: the id cannot be changed without touching more",
             hint="edit it by hand",
         )
@@ -151,6 +152,13 @@ def spelled(text: str) -> str:
         return text
     inner = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else _escaped(char) for char in inner)
+
+
+def _reads_as(data: bytes, wanted: Context) -> bool:
+    try:
+        return parse_context(data) == wanted
+    except Invalid:
+        return False
 
 
 def _escaped(char: str) -> str:
