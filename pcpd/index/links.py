@@ -5,19 +5,20 @@ unresolved, exactly as if that page had never been. The rule is in `resolve`.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from pcpd.index import bookmarks
 from pcpd.index.resolve import Candidates, Form, Named, folder_of, form_of, tail_of, tails_naming
 from pcpd.index.visible import where
-from pcpd.pages.page import Link, Page
+from pcpd.pages.page import Link, LinkKind, Page
 from pcpd.pages.paths import lookup_key
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads, Transaction
 
-_LINK = "l.kind, l.target, l.rel, l.heading, l.alias, l.line"
+_LINK = "l.tail, l.kind, l.target, l.rel, l.heading, l.alias, l.line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def put(tx: Transaction, pages: Iterable[tuple[int, Page]]) -> None:
         for seq, link in enumerate(page.links):
             form = form_of(link.target, folder)
             rows.append(
-                (number, seq, link.kind, link.target, form.tail, form.exact,
+                (number, seq, link.kind, _shortened(link.target, form.tail), form.tail, form.exact,
                  link.rel, link.heading, link.alias, link.line)
             )  # fmt: skip
     tx.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -104,7 +105,7 @@ def unresolved(
     after = bookmarks.read("unresolved", cursor, ("", "", -1))
     rows = reads.execute(
         f"""
-        SELECT l.tail, p.path, l.seq, {_LINK} FROM links AS l JOIN pages AS p ON p.id = l.page
+        SELECT p.path, l.seq, {_LINK} FROM links AS l JOIN pages AS p ON p.id = l.page
         WHERE {condition} AND l.tail >= ? AND (l.tail, p.path, l.seq) > (?, ?, ?)
           AND NOT EXISTS (SELECT 1 FROM pages AS p WHERE p.tail = l.tail AND {condition})
           AND (l.exact OR NOT EXISTS (
@@ -120,8 +121,8 @@ def unresolved(
         """,  # noqa: S608 - our own column names and conditions
         (*values, after[0], *after, *values, *values, *values, *[visible.everything] * 2, limit + 1),
     ).fetchall()
-    edges = [Edge(row[1], None, Link(*row[3:])) for row in rows[:limit]]
-    return edges, bookmarks.write("unresolved", tuple(rows[limit - 1][:3])) if len(rows) > limit else None
+    edges = [Edge(row[0], None, _link(*row[2:])) for row in rows[:limit]]
+    return edges, _after_unresolved(rows[limit - 1]) if len(rows) > limit else None
 
 
 def orphans(
@@ -211,6 +212,21 @@ class _Resolver:
         return [Named(*row) for row in rows]
 
 
+def _shortened(target: str, tail: str) -> str | None:
+    """Gives what is kept of a target as written: nothing where its tail tells it, as in most."""
+    return None if target == tail_of(tail) else target
+
+
+def _link(tail: str, kind: LinkKind, target: str | None, *rest: Any) -> Link:
+    """Gives the link of the columns _LINK."""
+    return Link(kind, tail_of(tail) if target is None else target, *rest)
+
+
+def _after_unresolved(row: Sequence[Any]) -> str:
+    path, seq, tail = row[:3]
+    return bookmarks.write("unresolved", (tail, path, seq))
+
+
 def _page(reads: Reads, path: str, visible: Visibility) -> Named | None:
     condition, values = where(visible)
     row = reads.execute(
@@ -222,12 +238,12 @@ def _page(reads: Reads, path: str, visible: Visibility) -> Named | None:
 
 def _outgoing(resolver: _Resolver, page: Named) -> Iterator[Edge]:
     rows = resolver.reads.execute(
-        f"SELECT l.tail, l.exact, {_LINK} FROM links AS l WHERE l.page = ? ORDER BY l.seq",  # noqa: S608
+        f"SELECT l.exact, {_LINK} FROM links AS l WHERE l.page = ? ORDER BY l.seq",  # noqa: S608
         (page.number,),
     )
-    for tail, exact, *link in rows.fetchall():
-        target = resolver.target(Form(tail, bool(exact)), folder_of(page.key))
-        yield Edge(page.path, None if target is None else target.path, Link(*link))
+    for exact, *link in rows.fetchall():
+        target = resolver.target(Form(link[0], bool(exact)), folder_of(page.key))
+        yield Edge(page.path, None if target is None else target.path, _link(*link))
 
 
 def _incoming(resolver: _Resolver, page: Named) -> Iterator[Edge]:
@@ -235,16 +251,16 @@ def _incoming(resolver: _Resolver, page: Named) -> Iterator[Edge]:
     tails = [*tails_naming(tail_of(page.key)), *(row[0] for row in aliases)]
     rows = resolver.reads.execute(
         f"""
-        SELECT p.path, p.key, l.tail, l.exact, {_LINK} FROM links AS l JOIN pages AS p ON p.id = l.page
+        SELECT p.path, p.key, l.exact, {_LINK} FROM links AS l JOIN pages AS p ON p.id = l.page
         WHERE l.tail IN (SELECT value FROM json_each(?)) AND {resolver.condition}
         ORDER BY p.key, p.path, l.seq
         """,  # noqa: S608
         (json.dumps(tails), *resolver.values),
     )
-    for source, key, tail, exact, *link in rows:
-        target = resolver.target(Form(tail, bool(exact)), folder_of(key))
+    for source, key, exact, *link in rows:
+        target = resolver.target(Form(link[0], bool(exact)), folder_of(key))
         if target is not None and target.number == page.number:
-            yield Edge(source, page.path, Link(*link))
+            yield Edge(source, page.path, _link(*link))
 
 
 def _beside(resolver: _Resolver, path: str, limit: int) -> Iterator[str]:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from pcpd.index import bookmarks
 from pcpd.index.resolve import tail_of
-from pcpd.index.rows import PAGE_COLUMNS, PageRow, page_row
+from pcpd.index.rows import PAGE_COLUMNS, PAGE_TABLES, PageRow, page_row
 from pcpd.index.visible import where
 from pcpd.pages.paths import lookup_key
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
 
-_SELECT = f"SELECT {PAGE_COLUMNS} FROM pages AS p JOIN files AS f ON f.id = p.id"  # noqa: S608
+_SELECT = f"SELECT {PAGE_COLUMNS} FROM {PAGE_TABLES}"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pcpd.index.rows import (
 )
 from pcpd.pages.changes import Known, Stat
 from pcpd.pages.page import Page
+from pcpd.pages.paths import lookup_key
 from pcpd.pages.times import from_ns
 from pcpd.policy.decide import Facts
 from pcpd.sqlite import Reads, Transaction
@@ -30,7 +31,7 @@ Put = tuple[FileRow, Page | None, Facts | None]
 CHUNK = 500
 """Names in one statement: far below any limit on parameters."""
 
-_PUT_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _CLEAR = tuple(
     f"DELETE FROM {table} WHERE {column} = ?"  # noqa: S608 - names of our own tables
     for table, column in (
@@ -59,20 +60,14 @@ def put_all(tx: Transaction, puts: Sequence[Put]) -> None:
     by_file = {put[0].file: put for put in puts}
     numbers = _numbers(tx, list(by_file))
     _clear(tx, list(numbers.values()))
-    following = int(tx.execute("SELECT coalesce(max(id), 0) FROM files").fetchone()[0])
-    for file in by_file:
-        if file not in numbers:
-            following += 1
-            numbers[file] = following
-    tx.executemany(_PUT_FILE, [file_values(numbers[file], put[0]) for file, put in by_file.items()])
-    _insert_pages(
-        tx,
-        [
-            (numbers[file], row, page, facts)
-            for file, (row, page, facts) in by_file.items()
-            if page is not None and facts is not None
-        ],
-    )
+    tx.executemany(_PUT_FILE, [file_values(row) for row, _, _ in by_file.values()])
+    following = int(tx.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()[0])
+    pages = []
+    for file, (row, page, facts) in by_file.items():
+        if page is not None and facts is not None:
+            following += file not in numbers
+            pages.append((numbers.get(file, following), row, page, facts))
+    _insert_pages(tx, pages)
 
 
 def touch(tx: Transaction, file: str, stat: Stat, read_at_ns: int) -> None:
@@ -80,21 +75,17 @@ def touch(tx: Transaction, file: str, stat: Stat, read_at_ns: int) -> None:
     row = file_row(tx, file)
     if row is None:
         return
-    number = _numbers(tx, [file])[file]
-    tx.execute(
-        _PUT_FILE, file_values(number, FileRow(file, row.kind, stat, read_at_ns, row.version, row.note))
-    )
-    tx.execute(
+    tx.execute(_PUT_FILE, file_values(FileRow(file, row.kind, stat, read_at_ns, row.version, row.note)))
+    tx.executemany(
         "UPDATE pages SET updated = ?1 WHERE id = ?2 AND NOT is_dated AND updated <> ?1",
-        (from_ns(stat.mtime_ns), number),
+        [(from_ns(stat.mtime_ns), number) for number in _numbers(tx, [file]).values()],
     )
 
 
 def remove(tx: Transaction, *files: str) -> None:
     """Forgets files, and the pages in them. Names that are not known are left alone."""
-    numbers = list(_numbers(tx, files).values())
-    _clear(tx, numbers)
-    tx.executemany("DELETE FROM files WHERE id = ?", [(number,) for number in numbers])
+    _clear(tx, list(_numbers(tx, files).values()))
+    tx.executemany("DELETE FROM files WHERE file = ?", [(file,) for file in files])
 
 
 def reclass(tx: Transaction, rule: Callable[[Declared], Facts]) -> int:
@@ -159,16 +150,17 @@ def chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _numbers(reads: Reads, files: Sequence[str]) -> dict[str, int]:
+    """Gives the numbers of the pages in these files."""
+    wanted = set(files)
     found: dict[str, int] = {}
-    for chunk in chunks(files):
+    for chunk in chunks([lookup_key(file[: -len(".md")]) for file in files if file.endswith(".md")]):
         marks = ", ".join("?" * len(chunk))
-        found.update(
-            (file, number)
-            for file, number in reads.execute(
-                f"SELECT file, id FROM files WHERE file IN ({marks})",  # noqa: S608 - only question marks
-                chunk,
-            )
-        )
+        for path, number in reads.execute(
+            f"SELECT path, id FROM pages WHERE key IN ({marks})",  # noqa: S608 - only question marks
+            chunk,
+        ):
+            if f"{path}.md" in wanted:
+                found[f"{path}.md"] = number
     return found
 
 

@@ -15,6 +15,13 @@ from pcpd.policy.decide import Facts
 VALUE_LIMIT = 200
 """Characters of a property's value that filters look at."""
 
+_KNOWN_KEYS = frozenset(
+    {
+        "id", "title", "type", "tags", "updated", "recorded_at", "valid_from", "valid_until", "expires",
+        "partition", "sensitivity", "importance", "confidence", "lifecycle", "review", "source", "relations",
+        "derived_from", "x_import",
+    }
+)  # fmt: skip
 _INT64 = 2**63
 
 
@@ -91,7 +98,9 @@ PAGE_COLUMNS = (
     " p.lifecycle, p.review_state, p.updated, p.recorded_at, p.valid_from, p.valid_until, p.expires,"
     " p.importance, p.confidence, p.origin, p.author, p.is_conversation, p.problems, f.size, hex(f.version)"
 )
-"""What `page_row` takes, from `pages AS p JOIN files AS f ON f.id = p.id`."""
+"""What `page_row` takes, from PAGE_TABLES."""
+
+PAGE_TABLES = "pages AS p JOIN files AS f ON f.file = p.path || '.md'"
 
 
 def page_row(row: Any) -> PageRow:
@@ -102,31 +111,23 @@ def page_row(row: Any) -> PageRow:
     return PageRow(*values)
 
 
-def file_values(number: int, row: FileRow) -> tuple[object, ...]:
+def file_values(row: FileRow) -> tuple[object, ...]:
     """Gives the values of a row of `files`."""
     stat = row.stat
     wide = None
     if not all(-_INT64 <= value < _INT64 for value in stat):
         wide, stat = json.dumps(stat), Stat(0, 0, 0, 0, 0)
     tail = tail_of(lookup_key(row.file)) if row.kind == "attachment" else None
-    return (
-        number,
-        row.file,
-        row.kind,
-        tail,
-        *stat,
-        wide,
-        row.read_at_ns,
-        bytes.fromhex(row.version),
-        row.note,
-    )
+    version = bytes.fromhex(row.version)
+    return (row.file, row.kind, tail, *stat, wide, row.read_at_ns, version, row.note)
 
 
 def page_values(number: int, row: FileRow, page: Page, facts: Facts) -> tuple[object, ...]:
     """Gives the values of a row of `pages`."""
     key = page.path.key
     return (
-        number, page.path, key, tail_of(key), page.title, page.id, page.type, page.partition,
+        number, page.path, None if key == page.path else key, tail_of(key), page.title,
+        page.id, page.type, page.partition,
         facts.partition, facts.category, facts.sensitivity, facts.hidden,
         page.lifecycle, page.review_state,
         page.updated or from_ns(row.stat.mtime_ns), page.updated is not None,
@@ -140,7 +141,7 @@ def tag_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
     tags: dict[str, str] = {}
     for tag in page.tags:
         tags.setdefault(lookup_key(tag), tag)
-    return ((number, key, tag) for key, tag in tags.items())
+    return ((number, key, None if tag == key else tag) for key, tag in tags.items())
 
 
 def alias_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
@@ -152,17 +153,11 @@ def alias_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
 
 
 def property_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
-    """Gives the rows of `properties`: what no column holds as written already."""
-    columns = {
-        "id": (page.id,), "title": (page.title,), "type": (page.type,), "partition": (page.partition,),
-        "sensitivity": (page.sensitivity,), "lifecycle": (page.lifecycle,), "updated": (page.updated,),
-        "recorded_at": (page.recorded_at,), "valid_from": (page.valid_from,), "expires": (page.expires,),
-        "valid_until": (page.valid_until,), "tags": page.tags, "aliases": page.aliases,
-    }  # fmt: skip
+    """Gives the rows of `properties`: the keys that pcpd does not know."""
     pairs = {
         (lookup_key(key), lookup_key(value[:VALUE_LIMIT]))
         for key, value in page.properties
-        if value not in columns.get(key, ())
+        if key.partition(".")[0] not in _KNOWN_KEYS
     }
     return ((number, key, value) for key, value in pairs)
 

@@ -37,8 +37,8 @@ def counts(reads: Reads) -> Counts:
 def problems(reads: Reads) -> Iterator[Found]:
     """Gives every problem of every page, by file."""
     for file, code, message, line in reads.execute(
-        "SELECT f.file, b.code, b.message, b.line FROM problems AS b JOIN files AS f ON f.id = b.page"
-        " ORDER BY f.file, b.seq"
+        "SELECT p.path || '.md', b.code, b.message, b.line FROM problems AS b JOIN pages AS p ON p.id = b.page"
+        " ORDER BY 1, b.seq"
     ):
         yield Found(file, Problem(code, message, line))
 

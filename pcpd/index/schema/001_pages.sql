@@ -11,8 +11,7 @@ CREATE TABLE meta (
 -- systems, times after the year 2262); the columns then hold 0. `tail` is an attachment's lookup form with its
 -- segments reversed, for links that lead to it.
 CREATE TABLE files (
-    id         INTEGER PRIMARY KEY,
-    file       TEXT NOT NULL UNIQUE,
+    file       TEXT NOT NULL PRIMARY KEY,
     kind       TEXT NOT NULL,
     tail       TEXT,
     size       INTEGER NOT NULL,
@@ -24,19 +23,21 @@ CREATE TABLE files (
     read_at_ns INTEGER NOT NULL,
     version    BLOB NOT NULL,
     note       TEXT NOT NULL
-) STRICT;
-CREATE INDEX files_wide ON files (id) WHERE wide IS NOT NULL;
+) STRICT, WITHOUT ROWID;
+CREATE INDEX files_wide ON files (file) WHERE wide IS NOT NULL;
 CREATE INDEX files_tail ON files (tail) WHERE tail IS NOT NULL;
 
--- One row per page; its id is its file's. `key` is the path's lookup form (NFC, case folded), `tail` the same
--- with its segments reversed, so that every way of naming the page by its last segments is a prefix.
+-- One row per page, whose file is `path` and `.md`; `id` is the number by which other tables name it. `key` is the path's lookup form (NFC, case folded), kept in `folded`
+-- where the path differs from it; `tail` is the same with its segments reversed, so that every way of naming
+-- the page by its last segments is a prefix.
 -- `partition` and `category` are what access is decided by, remade when context.yaml changes; `declared` is
 -- the partition that the page itself names. `hidden`: proposed or rejected. `updated` is the page's own where
 -- `is_dated`, else the file's time. Several pages may share a key or an own_id: clashes, which are shown.
 CREATE TABLE pages (
     id              INTEGER PRIMARY KEY,
     path            TEXT NOT NULL,
-    key             TEXT NOT NULL,
+    folded          TEXT,
+    key             TEXT NOT NULL GENERATED ALWAYS AS (coalesce(folded, path)) VIRTUAL,
     tail            TEXT NOT NULL,
     title           TEXT NOT NULL,
     own_id          TEXT,
@@ -66,11 +67,12 @@ CREATE INDEX pages_tail ON pages (tail);
 CREATE INDEX pages_updated ON pages (updated);
 CREATE INDEX pages_own_id ON pages (own_id) WHERE own_id IS NOT NULL;
 
--- One row per different tag of a page: `key` is its lookup form, `tag` the first spelling on the page.
+-- One row per different tag of a page: `key` is its lookup form, `tag` the first spelling on the page where
+-- that differs.
 CREATE TABLE tags (
     page INTEGER NOT NULL,
     key  TEXT NOT NULL,
-    tag  TEXT NOT NULL,
+    tag  TEXT,
     PRIMARY KEY (page, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tags_key ON tags (key);
@@ -84,9 +86,8 @@ CREATE TABLE aliases (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX aliases_tail ON aliases (tail);
 
--- One row per different scalar of a page's front matter, for filters by key and value: both in their lookup
--- form, values cut at 200 characters. Values that a column of pages, or tags or aliases, holds as written are
--- not repeated here.
+-- One row per different scalar of a page's front matter under a key that pcpd does not know, for filters: key
+-- and value in their lookup form, values cut at 200 characters.
 CREATE TABLE properties (
     page  INTEGER NOT NULL,
     key   TEXT NOT NULL,
