@@ -21,7 +21,7 @@ Asked = Mapping[str, str]
 _NOTHING: Asked = {}
 
 
-class Unfilterable(Exception):  # noqa: N818 - a reason to refuse one file, caught inside this room
+class Unfilterable(Exception):
     """A filter is asked for that cannot run here."""
 
 

@@ -160,6 +160,11 @@ class Libgit2:
         with self._guard:
             return commit == of or self._repository.descendant_of(of, commit)
 
+    def close(self) -> None:
+        """Lets go of open files."""
+        with self._guard:
+            self._repository.free()
+
     def _commit_object(self, commit: str) -> pygit2.Commit:
         found = self._repository.get(commit)
         if not isinstance(found, pygit2.Commit):

@@ -60,3 +60,6 @@ class Objects(Protocol):
 
     def is_ancestor(self, commit: str, of: str) -> bool:
         """Tells whether `commit` is `of` or one of its ancestors."""
+
+    def close(self) -> None:
+        """Lets go of open files."""

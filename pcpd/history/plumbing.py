@@ -137,6 +137,9 @@ class Plumbing:
         """Tells whether `commit` is `of` or one of its ancestors."""
         return self._program.run("merge-base", "--is-ancestor", commit, of, accept=(0, 1)).status == 0
 
+    def close(self) -> None:
+        """Has nothing open."""
+
     def _line(self, *arguments: str, stdin: bytes | None = None) -> str:
         return self._program.run(*arguments, stdin=stdin).out.decode().strip()
 

@@ -70,17 +70,27 @@ class Reading:
             return self._objects.read_blob(blob.oid)
         return self._attributes.smudge(file, blob.oid)
 
-    def diff(self, file: str | None, old: str | None, new: str) -> str:
-        """Gives what changed from commit or tree `old` (None: nothing) to `new`, as git's unified text."""
+    def diff(self, file: str | None, old: str | None, new: str | None) -> str:
+        """Gives what changed from commit or tree `old` (None: nothing) to `new` (None: the disk), as unified text."""
         paths = (file,) if file is not None else ()
         start = (
             old or self._program.run("hash-object", "-t", "tree", "--stdin", stdin=b"").out.decode().strip()
         )
+        ends = (start, new) if new is not None else (start,)
         out = self._program.run(
-            "diff", "--no-ext-diff", "--no-textconv", "-M", "--end-of-options", start, new, "--", *paths,
+            "diff", "--no-ext-diff", "--no-textconv", "-M", "--end-of-options", *ends, "--", *paths,
             limit_s=LONG_S,
         ).out  # fmt: skip
         return out.decode(errors="replace")
+
+    def on_disk(self, file: str) -> bytes | None:
+        """Gives the bytes that a file has now, or None when it is not there, no file, or behind a link."""
+        path = self._layout.root / file
+        try:
+            is_inside = path.parent.resolve() == path.parent and not path.is_symlink() and path.is_file()
+            return path.read_bytes() if is_inside else None
+        except OSError:
+            return None
 
     def resolve(self, rev: str, tips: list[str], head: str | None) -> str:
         """Gives the full id of the commit that `rev` names; only those that the vault's history holds."""

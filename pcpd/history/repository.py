@@ -7,19 +7,20 @@ person made them; who acted stands in the trailer `Pcp-Principal`. All methods m
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 
 from pcpd.errors import Invalid, NotFound
-from pcpd.history import bulk, layout, libgit2, operations, refs
+from pcpd.history import bulk, ground, layout, libgit2, refs
 from pcpd.history.aside import TRAILER, Aside
 from pcpd.history.attributes import Attributes, Conversion, Unfilterable
 from pcpd.history.configuration import Configuration
 from pcpd.history.drafting import Draft
 from pcpd.history.gate import Gate
+from pcpd.history.ground import Ground
 from pcpd.history.index_entries import IndexEntries
 from pcpd.history.layout import Layout
 from pcpd.history.libgit2 import Libgit2
@@ -30,6 +31,7 @@ from pcpd.history.program import LONG_S, Program
 from pcpd.history.reading import Reading
 from pcpd.history.versions import (
     EXECUTABLE,
+    PRINCIPAL,
     REGULAR,
     Blob,
     Busy,
@@ -76,7 +78,12 @@ class Repository:
         self._branch = f"refs/heads/pcpd/{context_id}"
         self._scratch_ref = f"refs/pcpd/{device}/build"
         self._aside = Aside(self._objects, device)
-        self._attributes = Attributes(self._layout, self._program, self._configuration, self._has_attributes)
+        self._ground = Ground(
+            self._layout, self._objects, self._entries, branch=self._branch, aside=self._aside
+        )
+        self._attributes = Attributes(
+            self._layout, self._program, self._configuration, self._ground.has_attributes
+        )
         self._reading = Reading(self._layout, self._program, self._objects, self._attributes)
         self._guard = threading.RLock()
 
@@ -126,7 +133,7 @@ class Repository:
 
         Gives the blob's id for a `Change`. Raises Invalid (`history.filter`) when the filter cannot run.
         """
-        how, head = self._conversion(file), self._base()
+        how, head = self._conversion(file), self._ground.base()
         if not how.touches(data, lambda: self._bytes_at(head, file)):
             return self._objects.write_blob(data)
         try:
@@ -139,10 +146,10 @@ class Repository:
     def commit(
         self,
         changes: Iterable[Change],
-        message: str,
-        trailers: Mapping[str, str],
-        now: datetime,
         *,
+        message: str,
+        now: datetime,
+        principal: str = "",
         aside: bool = False,
     ) -> Committed:
         """Builds and publishes one commit, again when the branch moved meanwhile.
@@ -152,7 +159,7 @@ class Repository:
         """
         given = list(changes)
         for _ in range(ATTEMPTS):
-            prepared = self.build(given, message, trailers, now, aside=aside)
+            prepared = self.build(given, message=message, now=now, principal=principal, aside=aside)
             try:
                 return self.publish(prepared)
             except Moved:
@@ -162,17 +169,18 @@ class Repository:
     def build(
         self,
         changes: Iterable[Change],
-        message: str,
-        trailers: Mapping[str, str],
-        now: datetime,
         *,
+        message: str,
+        now: datetime,
+        principal: str = "",
         aside: bool = False,
     ) -> Prepared:
         """Stores blobs, trees and the commit; no ref moves. May take long, and reads `changes` as it goes."""
         self._gate.check()
-        target = self._target(aside)
-        draft = Draft(self._layout, self._objects, self._attributes, target.base, left_out=self._left_out())
-        text = _message(message, trailers, aside=target.aside and (self._operation() or "aside"))
+        target = self._ground.target(aside)
+        left_out = self._entries if ground.is_sparse(self._layout, self._configuration) else None
+        draft = Draft(self._layout, self._objects, self._attributes, target.base, left_out=left_out)
+        text = _message(message, principal, aside=target.aside and (self._ground.operation() or "aside"))
         steps = draft.steps(changes)
         first = list(islice(steps, FEW + 1))
         if len(first) > FEW and not self._program.problem:
@@ -231,7 +239,7 @@ class Repository:
 
         Commit them once, as they are on disk then (absent ones as deletions): that ends the waiting.
         """
-        return () if self._target(False).aside else self._aside.files()
+        return () if self._ground.target(False).aside else self._aside.files()
 
     def maintain(self) -> bool:
         """Packs loose objects when there are many, and never prunes; tells whether it did. For idle times.
@@ -254,18 +262,18 @@ class Repository:
         return RepositoryState(
             kind=self._layout.kind,
             branch=branch.removeprefix("refs/heads/"),
-            operation="" if is_above else self._operation(),
+            operation=self._ground.operation(),
             detached=head.branch is None,
             unborn=head.commit is None,
             locked=self._gate.locked(),
-            notice=self._notice(),
+            notice=" ".join(ground.notices(self._layout, self._program, self._configuration)),
             wip=len(self._aside.files()),
             unsettled=len(self._entries.waiting),
         )
 
     def head_files(self) -> dict[str, str]:
         """Gives the blob id of each file that the branch has. Nested repositories are not among them."""
-        base = self._base()
+        base = self._ground.base()
         files = self._objects.files(base) if base else ()
         return {file: blob.oid for file, blob in files if blob.mode in {REGULAR, EXECUTABLE}}
 
@@ -275,7 +283,7 @@ class Repository:
 
     def differs(self, file: str, data: bytes) -> bool:
         """Tells whether a file's bytes differ from what the branch has, filters considered."""
-        base = self._base()
+        base = self._ground.base()
         old = self._objects.entry(base, file) if base else None
         if old is None:
             return True
@@ -289,51 +297,41 @@ class Repository:
         except Unfilterable:
             return True
 
+    def describe(self) -> dict[str, object]:
+        """Gives the state as JSON values."""
+        return asdict(self.state())
+
+    def close(self) -> None:
+        """Lets go of the repository's files. Nothing may be called afterwards."""
+        self._objects.close()
+
     def log(self, file: str | None = None, *, limit: int = 50, before: str | None = None) -> list[Version]:
         """Lists the versions of a file, across renames, or of the whole vault; newest first."""
-        return self._reading.log(self._tips(), file, limit=limit, before=before)
+        return self._reading.log(self._ground.tips(), file, limit=limit, before=before)
 
     def show(self, file: str, rev: str) -> bytes:
         """Gives a file's bytes in version `rev`, as they were on disk. Raises NotFound (`history.no_version`)."""
         return self._reading.show(file, self.resolve(rev))
 
-    def diff(self, file: str | None, old: str, new: str | None = None, *, data: bytes | None = None) -> str:
-        """Gives a unified difference from version `old` to `new`, to the bytes `data`, or to the branch."""
-        start = self.resolve(old)
-        if data is not None and file is not None:
-            blob = Blob(REGULAR, self.store(file, data))
-            return self._reading.diff(file, start, self._objects.change_tree(start, {file: blob}))
-        return self._reading.diff(file, start, self.resolve(new) if new else self._base() or start)
+    def diff(self, file: str | None, old: str | None = None, new: str | None = None) -> str:
+        """Gives the difference from version `old` (None: the branch's) to `new` (None: the disk), unified.
+
+        Of the whole vault, the disk's side shows files that git knows; in a larger repository it is the branch.
+        """
+        start = self.resolve(old) if old else self._ground.base()
+        if new is not None:
+            return self._reading.diff(file, start, self.resolve(new))
+        if file is None:
+            return self._reading.diff(file, start, self._branch if self._layout.kind == "above" else None)
+        data = self._reading.on_disk(file)
+        blob = Blob(REGULAR, self.store(file, data)) if data is not None else None
+        return self._reading.diff(file, start, self._objects.change_tree(start, {file: blob}))
 
     def resolve(self, rev: str) -> str:
         """Gives the full id of the version that `rev` names. Raises Usage or NotFound."""
-        return self._reading.resolve(rev, self._tips(), self._base())
+        return self._reading.resolve(rev, self._ground.tips(), self._ground.base())
 
     # Parts
-
-    def _target(self, aside: bool) -> Target:
-        head = self._objects.head()
-        if self._layout.kind == "above":
-            tip = self._objects.ref(self._branch)
-            if aside or head.branch == self._branch:  # checked out: a person's branch never moves here
-                return self._aside.target(head, tip)
-            return Target(self._branch, tip, tip, (tip,) if tip else (), head, aside=False)
-        is_first = head.commit is None and self._layout.kind == "own" and not refs.has_branches(self._layout)
-        if aside or head.branch is None or (head.commit is None and not is_first) or self._operation():
-            return self._aside.target(head, head.commit)
-        parents = (head.commit,) if head.commit else ()
-        return Target(head.branch, head.commit, head.commit, parents, head, aside=False)
-
-    def _operation(self) -> str:
-        return operations.under_way(self._layout) or ("unmerged" if self._entries.unmerged() else "")
-
-    def _base(self) -> str | None:
-        if self._layout.kind == "above":
-            return self._objects.ref(self._branch)
-        return self._objects.head().commit
-
-    def _tips(self) -> list[str]:
-        return [tip for tip in (self._base(), self._objects.ref(self._aside.ref)) if tip]
 
     def _commit_of(self, target: Target, edits: Sequence[Edit], text: str, now: datetime) -> str:
         tree = self._objects.change_tree(target.base, {edit.file: edit.new for edit in edits})
@@ -360,7 +358,7 @@ class Repository:
             self._gate.settled()
 
     def _settle_held(self) -> None:
-        base = self._base()
+        base = self._ground.base()
         self._entries.settle(lambda file: self._objects.entry(base, file) if base else None)
 
     def _land(self, prepared: Prepared) -> None:
@@ -377,36 +375,13 @@ class Repository:
         found = self._objects.entry(commit, file) if commit else None
         return self._objects.read_blob(found.oid) if found else None
 
-    def _has_attributes(self, folder: str) -> bool:
-        head = self._objects.head().commit
-        name = f"{folder}/.gitattributes" if folder else ".gitattributes"
-        return head is not None and self._objects.entry(head, name) is not None
-
-    def _left_out(self) -> IndexEntries | None:
-        sparse = (self._configuration.get("core.sparsecheckout") or "").lower() in {"true", "yes", "on", "1"}
-        return self._entries if sparse and self._layout.kind != "above" else None
-
     def _has_many_loose(self) -> bool:
         folder = self._layout.commondir / "objects" / "17"  # as git guesses: one of 256 folders
         return folder.is_dir() and len(list(islice(folder.iterdir(), 5))) > 3
 
-    def _notice(self) -> str:
-        return " ".join(self._notices())
 
-    def _notices(self) -> Iterator[str]:
-        if self._program.problem:
-            yield f"{self._program.problem}: versions are kept, but log, diff and filters need it."
-        if (self._layout.commondir / "shallow").exists():
-            yield "The clone is shallow: older versions are not here; `git fetch --unshallow` brings them."
-        if self._configuration.any_set("remote.", ".promisor"):
-            yield "The clone is partial: some older versions are only at the remote."
-        if self._left_out() is not None:
-            yield "The checkout is sparse: files that it leaves out are not taken for deleted."
-
-
-def _message(subject: str, trailers: Mapping[str, str], *, aside: str | bool) -> str:
-    lines = [f"{key}: {' '.join(value.split())}" for key, value in trailers.items()]
-    if aside:
-        lines.append(f"{TRAILER}: {aside}")
+def _message(subject: str, principal: str, *, aside: str | bool) -> str:
+    trailers = {PRINCIPAL: principal, TRAILER: aside or ""}
+    lines = [f"{key}: {' '.join(str(value).split())}" for key, value in trailers.items() if value]
     text = subject.replace("\0", "").strip() or "pages changed"
     return "\n".join([text, "", *lines]) + "\n" if lines else f"{text}\n"

@@ -171,7 +171,7 @@ class Moved(Conflict):
         )
 
 
-class Locked(Exception):  # noqa: N818 - a state of the world, caught inside this room
+class Locked(Exception):
     """Somebody else holds a lock file of git."""
 
     def __init__(self, lock: str) -> None:
