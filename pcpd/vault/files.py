@@ -136,9 +136,7 @@ class Files:
                 _check_base(file, before, base)
             aside = Beside(NO_VERSION, base, name).complete
             durable.rename_new(name, aside, a_fd=folder, b_fd=folder)
-            with opened(folder, aside) as out:
-                _wait_for_writers(out)
-                late = version_of_open(out)
+            late = _late_version(folder, aside)
             if late != base:
                 self._put_back(folder, aside, name)
                 raise stale(file, late)
@@ -158,6 +156,10 @@ class Files:
                 durable.sync_folder(target)
                 durable.sync_folder(source)
             return Written(stat_of(os.fstat(handle)), base)
+
+    def adopt_root(self) -> None:
+        """Takes the folder that is at the root's path now for the vault, after the caller has judged it."""
+        self.identity = RootIdentity.of(self._root)
 
     def clean_leftovers(self, leftovers: Iterable[str]) -> tuple[str, ...]:
         """Removes temporary files that a crash left (`Listing.leftovers`); gives the conflict copies made.
@@ -265,6 +267,15 @@ def _check_base(file: str, handle: int, base: str) -> None:
     present = version_of_open(handle)
     if present != base:
         raise stale(file, present)
+
+
+def _late_version(folder: int, aside: str) -> str:
+    """Gives the version of what was moved aside; an empty text where it is not at rest, or no regular file."""
+    try:
+        with opened(folder, aside) as out:
+            return "" if _wait_for_writers(out) else version_of_open(out)
+    except OSError:
+        return ""
 
 
 def _wait_for_writers(handle: int) -> bool:

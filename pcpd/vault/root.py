@@ -67,6 +67,15 @@ def open_folder(root: Path, identity: RootIdentity | None, folder: str) -> int:
     return handle
 
 
+def is_unicode(name: str) -> bool:
+    """Tells whether a name from the disk is UTF-8: others carry half characters that nothing can store."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def printable(name: str) -> str:
     """Gives a name in which bytes that are not UTF-8 stand as escapes, so that it can be shown and stored."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

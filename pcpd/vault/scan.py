@@ -13,7 +13,15 @@ from pathlib import Path
 
 from pcpd.pages.changes import Stat
 from pcpd.vault.ignore import OWN_PREFIX, SOURCES, Ignore, Rules, is_passing, read_source
-from pcpd.vault.root import FOLDER_FLAGS, RootIdentity, open_folder, open_root, printable, vanished
+from pcpd.vault.root import (
+    FOLDER_FLAGS,
+    RootIdentity,
+    is_unicode,
+    open_folder,
+    open_root,
+    printable,
+    vanished,
+)
 
 DEEPEST = 100
 """Folders nested deeper are not looked into: one open folder for each level must stay affordable."""
@@ -130,7 +138,7 @@ class _Walk:
                     self._note_repository(prefix)
             elif ignored(name):
                 self._note_ignored(prefix, name)
-            elif not (name.isascii() or _is_unicode(name)):
+            elif not (name.isascii() or is_unicode(name)):
                 self.skipped.append(Skipped(printable(prefix + name), "its name is not UTF-8"))
             elif entry.is_file(follow_symlinks=False):
                 try:
@@ -156,7 +164,7 @@ class _Walk:
 
     def _descend(self, parent: int, folder: str, rules: Rules, above: tuple[RootIdentity, ...]) -> None:
         name = folder.rpartition("/")[2]
-        if not (name.isascii() or _is_unicode(name)):
+        if not (name.isascii() or is_unicode(name)):
             self.skipped.append(Skipped(printable(folder), "its name is not UTF-8"))
             return
         if len(above) >= DEEPEST:
@@ -227,14 +235,6 @@ def _source(handle: int, name: str) -> bytes | None:
     except OSError:
         return None
     return read_source(file)
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _odd_kind(entry: os.DirEntry[str]) -> str:
