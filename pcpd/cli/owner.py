@@ -5,6 +5,7 @@ import re
 import shlex
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,12 @@ from pcpd.cli.invocation import Invocation, command
 from pcpd.cli.output import plain, say
 from pcpd.errors import Unavailable, Usage
 
-HANDOVER_S = 10.0
+HANDOVER_S = 10.0  # how long an owner that hands over may take until its lock is free
+NAMED_S = 2.0  # how long an owner that has the lock may take until its socket says who it is
+STEP_S = 0.05
+if TYPE_CHECKING:
+    from pcpd.settings import Settings
+
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -47,23 +53,23 @@ def init_command(invocation: Invocation, folder: str, *, review: bool, new_id: b
     Writes .pcp/context.yaml, and begins a git history where there is none. Your files stay as they are. A
     folder that is a vault already is left alone.
     """
-    from pcpd.daemon import begin
+    from pcpd.daemon import initialise
 
     named = folder or invocation.vault
     if not named:
         raise Usage("cli.usage", "DIR is missing", hint="`pcpd init .` makes this folder a vault")
     root = Path(named).expanduser().resolve()
-    begun = begin(root, features=("review",) if review else (), new_id=new_id)
-    name = f"{plain(root)} ({begun.context.id})"
+    made = initialise(root, invocation.settings, features=("review",) if review else (), new_id=new_id)
     if invocation.is_json:
-        made = {"root": str(root), "id": begun.context.id, "features": list(begun.context.features)}
-        output.document({**made, "created": begun.created, "history": begun.history or None})
-    elif begun.created:
+        output.document(made)
+        return
+    name = f"{plain(root)} ({made['id']})"
+    if made["created"]:
         say(f"{name} is a vault now. Serve it with: pcpd --vault {shlex.quote(str(root))} run")
     else:
         say(f"{name} has a new id." if new_id else f"{name} is a vault already; nothing was changed.")
-    if begun.history and not invocation.is_json:
-        say(f"No history is kept: {plain(begun.history)}")
+    if made["history"]:
+        say(f"No history is kept: {plain(made['history'])}")
 
 
 @command("run", short_help="Own the vault: watch, index, version and serve it")
@@ -81,32 +87,44 @@ def run_command(invocation: Invocation, idle_exit: float | None, port: int | Non
     Says `ready http://127.0.0.1:PORT` on stderr once the vault is read. One process owns a vault at a time: a
     second one says who and ends with status 3; an owner that a command started hands over.
     """
-    root, settings = invocation.root(), invocation.settings
-    _ask_for_the_vault(root, invocation, is_lasting=idle_exit is None)
     from pcpd.daemon import run
 
-    return int(
-        run(root, settings, announce=lambda url: say(f"ready {url}"), idle_exit_s=idle_exit, port=port)
-    )
+    root, settings = invocation.root(), invocation.settings
+    is_lasting = idle_exit is None
+    hands_over, ends_at = False, time.monotonic() + HANDOVER_S
+    while True:
+        hands_over = _ask_for_the_vault(root, settings, is_lasting=is_lasting) or hands_over
+        try:
+            return run(root, settings, announce=_announce, idle_exit_s=idle_exit, port=port)
+        except Unavailable as error:
+            if error.code != "vault.owned" or not is_lasting or time.monotonic() > ends_at:
+                raise
+            if not hands_over and time.monotonic() > ends_at - HANDOVER_S + NAMED_S:
+                raise
+        time.sleep(STEP_S)
 
 
-def _ask_for_the_vault(root: Path, invocation: Invocation, *, is_lasting: bool) -> None:
-    """Makes an owner that a client started hand over; raises Unavailable where another one stays."""
+def _ask_for_the_vault(root: Path, settings: "Settings", *, is_lasting: bool) -> bool:
+    """Makes an owner that a client started hand over; tells whether one does.
+
+    Raises Unavailable (`vault.owned`), which names the owner, where it stays.
+    """
     from pcpd.client import owner
 
-    present = owner.find(root, invocation.settings)
+    present = owner.find(root, settings)
     if present is None:
-        return
+        return False
     if is_lasting and owner.hand_over(present, reason="pcpd run"):
-        ends_at = time.monotonic() + HANDOVER_S
-        while time.monotonic() < ends_at:
-            present = owner.find(root, invocation.settings)
-            if present is None:
-                return
-            time.sleep(owner.STEP_S)
+        return True
     raise Unavailable(
         "vault.owned",
         f"process {present.pid} owns {root} already",
         hint="`pcpd status` tells about it; commands and agents use it as it is",
         details={"pid": present.pid, "version": present.version},
     )
+
+
+def _announce(url: str) -> None:
+    """Says the line that scripts wait for; nobody need be there to read it."""
+    with contextlib.suppress(OSError):
+        say(f"ready {url}")

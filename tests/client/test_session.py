@@ -1,0 +1,241 @@
+"""What the relay remembers of a session, without any socket."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcpd.client.session import KEY, TRIES, Out, Session
+
+INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def session() -> Session:
+    """A session whose keys are counted."""
+    numbers = iter(range(10_000))
+    return Session(lambda: f"k{next(numbers)}")
+
+
+def line(message: object) -> bytes:
+    return json.dumps(message).encode()
+
+
+def said(lines: list[bytes]) -> list[Any]:
+    assert all(each.endswith(b"\n") and each.count(b"\n") == 1 for each in lines)
+    return [json.loads(each) for each in lines]
+
+
+def request(identity: object, method: str = "tools/list", **params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
+
+
+def result(identity: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": identity, "result": {}}
+
+
+def begun() -> Session:
+    """A session that an owner has answered."""
+    made = session()
+    made.connected()
+    made.from_client(line(INITIALIZE))
+    made.from_owner(line(result(0)))
+    made.from_client(line(INITIALIZED))
+    return made
+
+
+def test_each_tool_call_gets_a_key_of_its_own() -> None:
+    """The ledger recognises a write that was asked twice by it."""
+    made = begun()
+    keys = [
+        said(made.from_client(line(request(n, "tools/call", name="write_page"))).to_owner)[0]["params"]["_meta"][KEY]
+        for n in range(3)
+    ]
+    assert len(set(keys)) == 3
+
+
+def test_what_else_is_in_meta_stays() -> None:
+    """Progress tokens, and a key that the client chose itself, reach the owner."""
+    asked = request(1, "tools/call", _meta={"progressToken": 7, KEY: "mine"}, arguments={"a": 1.5})
+    assert said(begun().from_client(line(asked)).to_owner) == [asked]
+
+
+def test_everything_but_tool_calls_passes_byte_for_byte() -> None:
+    """The relay has no opinion about spelling."""
+    odd = b'{ "jsonrpc":"2.0", "id" : 1.0, "method":"ping",  "x": "\\u00e9\xc3\xa9" }'
+    assert begun().from_client(odd).to_owner == [odd + b"\n"]
+
+
+def test_next_owner_hears_initialize_again_and_the_client_hears_nothing_of_it() -> None:
+    """The client's session goes on as if nothing had been."""
+    made = begun()
+    made.from_client(line(request(1)))
+    assert made.lost() == []
+    (again,) = said(made.connected())
+    assert again == {**INITIALIZE, "id": again["id"]}
+    assert again["id"] not in {0, 1}
+    made.from_client(line(request(2)))
+    out = made.from_owner(line(result(again["id"])))
+    assert out.to_client == []
+    assert said(out.to_owner) == [INITIALIZED, request(1), request(2)]
+
+
+def test_initialize_without_an_answer_is_simply_asked_again() -> None:
+    """Its answer belongs to the client."""
+    made = session()
+    made.connected()
+    made.from_client(line(INITIALIZE))
+    made.lost()
+    assert said(made.connected()) == [INITIALIZE]
+    assert said(made.from_owner(line(result(0))).to_client) == [result(0)]
+
+
+def test_requests_before_the_first_owner_wait_for_it() -> None:
+    """A client need not know that an owner is being started."""
+    made = session()
+    assert made.from_client(line(INITIALIZE)) == Out()
+    assert said(made.connected()) == [INITIALIZE]
+
+
+def test_answered_requests_are_not_asked_again() -> None:
+    """Nothing is done twice."""
+    made = begun()
+    made.from_client(line(request(1)))
+    made.from_owner(line(result(1)))
+    made.lost()
+    assert len(made.connected()) == 1
+
+
+def test_a_write_is_asked_again_under_the_same_key() -> None:
+    """The second owner can tell that it is the same write."""
+    made = begun()
+    (first,) = said(made.from_client(line(request(1, "tools/call", name="write_page"))).to_owner)
+    made.lost()
+    (again,) = said(made.connected())
+    assert said(made.from_owner(line(result(again["id"]))).to_owner) == [INITIALIZED, first]
+
+
+def test_cancelled_requests_are_not_asked_again() -> None:
+    """Nobody waits for their answers."""
+    made = begun()
+    made.from_client(line(request(1)))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    assert said(made.from_client(line(cancel)).to_owner) == [cancel]
+    assert not made.is_waiting
+
+
+def test_a_method_that_may_not_be_repeated_is_answered_with_an_error() -> None:
+    """Whether it was done is not known, and that is said."""
+    made = begun()
+    made.from_client(line(request(1, "vendor/do")))
+    (error,) = said(made.lost())
+    assert (error["id"], error["error"]["code"]) == (1, -32000)
+
+
+def test_a_request_that_kills_every_owner_is_answered_with_an_error() -> None:
+    """It is not asked for ever."""
+    made = begun()
+    made.from_client(line(request(1)))
+    errors: list[bytes] = []
+    for _ in range(TRIES):
+        errors += made.lost()
+        made.connected()
+    assert [error["id"] for error in said(errors)] == [1]
+    assert not made.is_waiting
+
+
+def test_ids_that_differ_only_in_type_are_different() -> None:
+    """JSON-RPC knows 1 and "1"."""
+    made = begun()
+    for identity in (1, "1"):
+        made.from_client(line(request(identity)))
+    made.from_owner(line(result("1")))
+    assert [each["id"] for each in said(made.give_up("gone", {}))] == [1]
+
+
+def test_answers_to_a_dead_owners_questions_are_dropped() -> None:
+    """The next owner asked nothing of the kind."""
+    made = begun()
+    made.from_owner(line(request(5, "roots/list")))
+    assert said(made.from_client(line(result(5))).to_owner) == [result(5)]
+    made.from_owner(line(request(6, "roots/list")))
+    made.lost()
+    made.connected()
+    assert made.from_client(line(result(6))) == Out()
+
+
+def test_what_is_no_message_is_answered_and_not_passed_on() -> None:
+    """The owner's door need not survive what a broken client says."""
+    deep = b"[" * 100_000 + b"]" * 100_000
+    for bad in (b"\xff\xfe", b"{", b"1", b"[]", b"[1]", b'{"a": NaN}', b'{"a": 1e999}', deep, '{"a":1}'.encode("utf-16")):
+        out = begun().from_client(bad)
+        assert out.to_owner == []
+        assert [each["error"]["code"] for each in said(out.to_client)] == [-32700]
+
+
+def test_empty_lines_say_nothing() -> None:
+    """Some clients end lines with CR LF."""
+    assert begun().from_client(b"\r") == Out()
+
+
+def test_only_json_rpc_reaches_the_client() -> None:
+    """What an owner says beside the protocol goes nowhere."""
+    for bad in (b"Traceback", b'{"ok": true}', b"\xff", b"[1]"):
+        assert begun().from_owner(bad) == Out()
+
+
+def test_a_batch_is_taken_apart() -> None:
+    """Older protocol versions have them; each message is remembered by itself."""
+    made = begun()
+    assert said(made.from_client(line([request(1), request(2, "ping")])).to_owner) == [request(1), request(2, "ping")]
+    assert said(made.from_owner(line([result(1), result(2)])).to_client) == [result(1), result(2)]
+    assert not made.is_waiting
+
+
+@given(st.lists(st.binary(max_size=80) | st.text(max_size=80).map(str.encode), max_size=5))
+@settings(deadline=None)
+def test_any_bytes_give_only_json_rpc(lines: list[bytes]) -> None:
+    """No input ends the relay."""
+    made = begun()
+    for each in lines:
+        for out in (made.from_client(each), made.from_owner(each)):
+            said(out.to_client)
+            said(out.to_owner)
+
+
+@given(st.lists(st.sampled_from(["ask", "answer", "die", "come"]), max_size=60))
+@settings(deadline=None)
+def test_each_request_is_answered_once_whatever_owners_do(history: list[str]) -> None:
+    """Owners live and die in any order; a client's ids come back once each, in the end all of them."""
+    made, number = begun(), 0
+    owed: list[Any] = []  # what the present owner has heard and not answered
+    alive, answers, asked = True, [], []
+
+    def hear(lines: list[bytes]) -> None:
+        owed.extend(each["id"] for each in said(lines) if "id" in each)
+
+    def answer() -> None:
+        identity = owed.pop(0)
+        out = made.from_owner(line(result(identity)))
+        answers.extend(each["id"] for each in said(out.to_client))
+        hear(out.to_owner)
+
+    for event in [*history, "come"]:
+        if event == "ask":
+            number += 1
+            asked.append(number)
+            hear(made.from_client(line(request(number, "tools/call", name="write_page"))).to_owner)
+        elif event == "answer" and alive and owed:
+            answer()
+        elif event == "die" and alive:
+            alive = False
+            owed.clear()
+            answers.extend(each["id"] for each in said(made.lost()))
+        elif event == "come" and not alive:
+            alive = True
+            hear(made.connected())
+    while owed:
+        answer()
+    assert sorted(answers) == asked
+    assert not made.is_waiting
