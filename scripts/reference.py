@@ -14,8 +14,11 @@ import click
 from pcpd.cli.main import cli
 
 ROOT = Path(__file__).resolve().parent.parent
-CODE = re.compile(r"[a-z]+\.[a-z]+(-[a-z0-9]+)*")
+CODE = re.compile(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z0-9]+)*")
 _FILES = re.compile(r".*\.(json|sock|sqlite|yaml|lock|md|py|tmp|log|toml|sql|html|txt)")
+_NO_ERRORS = {"get", "scalar", "one_of", "Path"}
+"""Calls whose first argument looks like a code and is a key of front matter, of git's configuration, a file."""
+
 _HEAD = """# Commands
 
 Written by `scripts/docs` from the commands themselves; `pcpd COMMAND --help` shows the same.
@@ -59,7 +62,7 @@ def error_codes() -> set[str]:
     found = set()
     for file in sorted((ROOT / "pcpd").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] not in _NO_ERRORS:
                 first = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "code")]
                 texts = [each.value for each in first if isinstance(each, ast.Constant)]
                 found |= {text for text in texts if isinstance(text, str) and is_code(text)}

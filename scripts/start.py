@@ -75,9 +75,8 @@ def what_next(pcpd: Path, vault: Path) -> str:
         f"  {start} status\n"
         f"  {start} log\n\n"
         "To let an agent in (docs/tour.md shows each step):\n\n"
-        f"  {start} token create --principal agent:claude\n"
         f"  {start} grant agent:claude --rights read,write\n"
-        f"  {start} mcp config --principal agent:claude\n\n"
+        f"  {start} mcp config --principal agent:claude --new-token\n\n"
         "Ctrl-C ends pcpd.\n"
     )
 

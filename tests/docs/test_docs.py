@@ -121,9 +121,8 @@ def check(words: list[str], line: str) -> None:
     command: click.Command | None = cli
     with click.Context(cli, info_name="pcpd") as context:
         while words and isinstance(command, click.Group):
-            if words[0] == "--vault":
-                words = words[2:]
-                continue
+            if words[0].startswith("-"):
+                break
             command = command.get_command(context, words.pop(0))
             assert command is not None, line
         assert command is not None, line
