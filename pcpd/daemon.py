@@ -13,7 +13,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from pcpd import __version__
-from pcpd.errors import Broken, PcpError
-from pcpd.memory.begin import Begun, initialise, open_memory
+from pcpd.errors import Broken, PcpError, Unavailable
+from pcpd.memory import begin
 from pcpd.memory.commits import Committer
 from pcpd.memory.identity import claim, locate, read_context
-from pcpd.memory.lock import VaultLock
+from pcpd.memory.lock import VaultLock, is_locked
 from pcpd.memory.memory import Clock, Memory, Place
 from pcpd.memory.steward import Steward
 from pcpd.settings import MCP_SOCKET, SOCKET, Settings
@@ -44,9 +44,36 @@ def system_clock() -> Clock:
     return Clock(lambda: datetime.now(UTC), time.time_ns, time.monotonic)
 
 
-def begin(root: Path, *, features: tuple[str, ...], new_id: bool) -> Begun:
-    """Makes a folder a vault; leaves no owner behind. Raises as `memory.begin.initialise` does."""
-    return initialise(root, system_clock(), secrets.token_bytes(8), features=features, new_id=new_id)
+def initialise(root: Path, settings: Settings, *, features: Sequence[str], new_id: bool) -> dict[str, object]:
+    """Makes a folder a vault; leaves no owner behind. Raises as `memory.begin.initialise` does.
+
+    Gives `root`, `id`, `created`, `features`, and `history`: why no history is kept, or empty.
+    """
+    if new_id:
+        _refuse_owned(root, settings)
+    begun = begin.initialise(root, _world(settings), secrets.token_bytes(8), features=features, new_id=new_id)
+    return {
+        "root": str(root),
+        "id": begun.context.id,
+        "created": begun.created,
+        "features": list(begun.context.features),
+        "history": begun.history,
+    }
+
+
+def _world(settings: Settings) -> begin.World:
+    return begin.World(system_clock(), settings.environment)
+
+
+def _refuse_owned(root: Path, settings: Settings) -> None:
+    """An owner that runs knows the vault by its old id: it must end first."""
+    if root.is_dir() and is_locked(root):
+        raise Unavailable(
+            "vault.owned",
+            f"a process owns {root}, so that its id cannot change now",
+            hint="end it (`pcpd status` tells which) and try again",
+            details={"folders": [str(folder) for folder in settings.socket_folders(root)]},
+        )
 
 
 def run(
@@ -59,15 +86,16 @@ def run(
 ) -> int:
     """Owns the vault and serves it until told to end; gives the exit status.
 
-    `announce` is told the URL once it serves and the scan is done. `idle_exit_s`: ends after so many seconds without a client; owners that clients start have it. Raises
-    `Unavailable` (`vault.owned`) when the vault is owned already, and what opening the media raises.
+    `announce` is told the URL once it serves and the scan is done. `idle_exit_s`: ends after so many seconds
+    without a client; owners that clients start have it. Raises `Unavailable` (`vault.owned`) when the vault is
+    owned already, and what opening the media raises.
     """
     root = root.resolve()
     lock = VaultLock()
     media = None
     try:
         memory, copy_of = _open(root, settings, lock)
-        media = Running(memory, _failed)
+        media = Running(memory, _failed, quiet_s=settings.commit_quiet_s, longest_s=settings.commit_longest_s)
         _tell_of_copy(memory, copy_of)
         doors = Doors(settings.socket_folder(root), media, announce, idle_exit_s)
         return asyncio.run(doors.serve(settings.port if port is None else port))
@@ -86,9 +114,8 @@ def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str 
     lock.take(folders.state)
     claim(root, found, settings.state_base)
     _log_to(folders.state / "log", settings.log_level)
-    memory = open_memory(
-        Place(root, folders.state, folders.config, settings.state_base), context, system_clock()
-    )
+    place = Place(root, folders.state, folders.config, settings.state_base)
+    memory = begin.open_memory(place, context, _world(settings), attachment_limit=settings.attachment_limit)
     return memory, found.copy_of
 
 
@@ -102,11 +129,18 @@ def _tell_of_copy(memory: Memory, copy_of: str | None) -> None:
 
 
 class Running:
-    """An opened memory and the threads that serve it."""
+    """An opened memory and the threads that serve it. The waits are those of `Committer`, in seconds."""
 
-    def __init__(self, memory: Memory, on_failure: Callable[[PcpError], None]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        on_failure: Callable[[PcpError], None],
+        *,
+        quiet_s: float = 2.0,
+        longest_s: float = 30.0,
+    ) -> None:
         self.memory = memory
-        self.committer = Committer(memory, on_failure)
+        self.committer = Committer(memory, on_failure, quiet_s=quiet_s, longest_s=longest_s)
         self.steward = Steward(memory, on_failure)
         memory.keeper.start()
         memory.trail.start()

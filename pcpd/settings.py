@@ -39,7 +39,8 @@ class Settings:
     `port`: of HTTP on localhost, 0 for any free one. `attachment_limit`: bytes above which an attachment is
     not versioned. `commit_quiet_s`, `commit_longest_s`: pages are committed when quiet that long, and after
     the longest wait at most. `watch`: `auto` (events where the system gives them) or `polling`, every
-    `poll_s` seconds. `log_level`: least level that the owner's log takes.
+    `poll_s` seconds. `log_level`: least level that the owner's log takes. `environment`: what programs that
+    the owner starts (git) may see; it holds no setting or token of ours.
     """
 
     state_base: Path
@@ -53,6 +54,7 @@ class Settings:
     poll_s: float = 2.0
     log_level: str = "info"
     sources: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def folders_for(self, name: str) -> Folders:
         """Gives the folders of the vault called `name`: its context id, for a copy with a suffix."""
@@ -100,6 +102,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         config_base=config,
         socket_bases=_socket_bases(state, environ),
         sources=sources,
+        environment={name: value for name, value in environ.items() if not name.startswith("PCPD_")},
         **values,  # type: ignore[arg-type] # each was checked against its default's type
     )
 

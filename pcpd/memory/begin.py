@@ -3,8 +3,7 @@
 import os
 import pwd
 import re
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +15,20 @@ from pcpd.index.store import Index
 from pcpd.ledger import keys
 from pcpd.ledger.ledger import Ledger
 from pcpd.memory.identity import CONTEXT_FILE, read_context
-from pcpd.memory.memory import Clock, Media, Memory, Place
+from pcpd.memory.memory import ATTACHMENT_LIMIT, Clock, Media, Memory, Place
 from pcpd.pages.ids import new_context_id
 from pcpd.policy.context import Context, Member, Partition, render_context, set_id
 from pcpd.vault.files import Files
 
 FEATURES = ("review",)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What comes from outside: the clocks, and the environment that git may see."""
+
+    clock: Clock
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,12 @@ class Begun:
 
 
 def initialise(
-    root: Path, clock: Clock, entropy: bytes, *, features: Sequence[str] = FEATURES, new_id: bool = False
+    root: Path,
+    world: World,
+    entropy: bytes,
+    *,
+    features: Sequence[str] = FEATURES,
+    new_id: bool = False,
 ) -> Begun:
     """Makes a folder a vault: its context, and a repository unless there is one. What is there already stays.
 
@@ -48,15 +60,17 @@ def initialise(
     created = not file.exists()
     if created:
         file.parent.mkdir(exist_ok=True)
-        durable.write(file, render_context(_first_context(clock, entropy, features)), mode=0o644)
+        durable.write(file, render_context(_first_context(world.clock, entropy, features)), mode=0o644)
     elif new_id:
-        context_id = new_context_id(clock.now(), entropy)
+        context_id = new_context_id(world.clock.now(), entropy)
         durable.write(file, set_id(file.read_bytes(), context_id), mode=0o644)
     context = read_context(root)
-    return Begun(context, created, _begin_history(root, context.id))
+    return Begun(context, created, _begin_history(root, context.id, world))
 
 
-def open_memory(place: Place, context: Context, clock: Clock) -> Memory:
+def open_memory(
+    place: Place, context: Context, world: World, *, attachment_limit: int = ATTACHMENT_LIMIT
+) -> Memory:
     """Opens the media of a vault whose lock the caller holds. Where no history can be kept, `status` tells why.
 
     Raises `Broken` when state cannot be kept where it is, such as on a network file system.
@@ -64,11 +78,14 @@ def open_memory(place: Place, context: Context, clock: Clock) -> Memory:
     for folder in (place.state, place.config):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _refuse_network(place.state)
+    clock = world.clock
     ledger = Ledger.open(place.state, clock.now)
     device = keys.get_or_create(ledger, "device")[:4].hex()
-    history, why = _open_history(place.root, context.id, device)
-    media = Media(Files(place.root, clock.now), Index.open(place.state), history, ledger, AccessFile(place.config))
-    memory = Memory(place, media, context, clock)
+    history, why = _open_history(place.root, context.id, device, world)
+    media = Media(
+        Files(place.root, clock.now), Index.open(place.state), history, ledger, AccessFile(place.config)
+    )
+    memory = Memory(place, media, context, clock, attachment_limit=attachment_limit)
     memory.health.notice("history", why)
     return memory
 
@@ -104,18 +121,23 @@ def _login() -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", login).strip("-.") or "me"
 
 
-def _begin_history(root: Path, context_id: str) -> str:
-    if shutil.which("git") is None:
-        return "git is not installed, so that no history is kept"
-    try:
-        Repository.open(root, context_id=context_id, device="init", create=True).close()
-    except PcpError as error:
-        return error.message
-    return ""
+def _begin_history(root: Path, context_id: str, world: World) -> str:
+    history, why = _open_history(root, context_id, "init", world)
+    if history is not None:
+        history.close()
+    return why
 
 
-def _open_history(root: Path, context_id: str, device: str) -> tuple[Repository | None, str]:
+def _open_history(root: Path, context_id: str, device: str, world: World) -> tuple[Repository | None, str]:
     try:
-        return Repository.open(root, context_id=context_id, device=device, create=True), ""
+        history = Repository.open(
+            root,
+            context_id=context_id,
+            device=device,
+            create=True,
+            environment=world.environment,
+            clock=lambda: world.clock.now_ns() / 1e9,
+        )
     except PcpError as error:
-        return None, error.message
+        return None, f"no history is kept: {error.message}"
+    return history, ""

@@ -20,6 +20,7 @@ from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.times import parse_time
+from pcpd.sqlite import Transaction
 
 MOST_FILES = 5_000
 MOST_BYTES = 64 * 1024 * 1024
@@ -28,6 +29,7 @@ REBUILDS = 5
 LONGEST_RETRY_S = 60.0
 BEAT_S = 0.25
 TIDY_S = 3.0
+ASIDE_S = 1.0
 MAINTAIN_S = 3600.0
 TOPIC = "commits"
 NS = 1_000_000_000
@@ -58,6 +60,8 @@ class Committer:
         self._closing = False
         self._retry_s = 0.0
         self._untidy = True
+        self._aside = True  # versions may wait on the wip ref, from an owner before
+        self._unsettled = True
         self._maintained = memory.clock.monotonic()
         self._thread = threading.Thread(target=self._run, name="commits", daemon=True)
 
@@ -75,6 +79,7 @@ class Committer:
     def flush(self) -> None:
         """Commits what waits now, quiet or not, on the calling thread. Raises what git is busy with."""
         self._commit_acts()
+        self._mark_landed()
         while self._commit_gathered(quiet_ns=0):
             pass
 
@@ -90,6 +95,8 @@ class Committer:
         """How long to sleep: for ever when nothing waits and all is tidy."""
         if self._retry_s:
             return self._retry_s
+        if self._aside or self._unsettled:
+            return ASIDE_S
         with self._memory.index.reader() as conn:
             if outbox.waiting(conn):
                 return BEAT_S
@@ -114,9 +121,10 @@ class Committer:
 
     def _turn(self) -> None:
         did = self._commit_acts()
+        self._mark_landed()
         while not self._closing and self._commit_gathered(quiet_ns=self._quiet_ns):
             did = True
-        self._settle()
+        self._look_back()
         if did:
             self._untidy = True
         elif self._untidy:
@@ -152,23 +160,47 @@ class Committer:
         self._on_keeper(lambda tx: outbox.clear(tx, gathered.answered))
         return len(gathered.answered) < len(due)
 
-    def _commit(self, changes: Sequence[Change], subject: str, principal: str, at: datetime) -> Committed:
+    def _commit(self, changes: Sequence[Change], subject: str, principal: str, at: datetime) -> None:
         """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again."""
         history = self._memory.require_history()
         for attempt in range(REBUILDS):
             prepared = history.build(changes, message=subject, principal=principal, now=at)
             try:
-                return self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
+                done = self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
             except Moved:
                 if attempt == REBUILDS - 1:
                     raise
-        raise AssertionError
+            else:
+                self._note(done)
+                return
 
-    def _settle(self) -> None:
-        if self._memory.history is not None:
-            self._memory.history.settle()
+    def _note(self, done: Committed) -> None:
+        self._aside = self._aside or done.aside
+        self._unsettled = self._unsettled or bool(done.unsettled)
+        if done.refused:
+            names = "; ".join(f"{each.file}: {each.reason}" for each in done.refused[:3])
+            self._memory.health.notice(
+                "refused", f"{len(done.refused)} files cannot be kept in git ({names})"
+            )
 
-    def _on_keeper(self, change: Callable[[Any], None]) -> None:
+    def _mark_landed(self) -> None:
+        """Versions that waited beside the branch for the end of a merge or rebase go into one normal commit."""
+        history = self._memory.history
+        files = history.wip_files() if self._aside and history is not None else ()
+        long_ago = self._memory.clock.now_ns() - self._longest_ns
+        if files:
+            self._on_keeper(partial(_mark, files=files, at_ns=long_ago))
+
+    def _look_back(self) -> None:
+        """Sees whether something still waits for the person's git: index entries, or the end of an operation."""
+        history = self._memory.history
+        if history is None:
+            self._aside = self._unsettled = False
+            return
+        self._unsettled = bool(history.settle()) if self._unsettled else False
+        self._aside = history.state().wip > 0 if self._aside else False
+
+    def _on_keeper(self, change: Callable[[Transaction], None]) -> None:
         def job() -> None:
             with self._memory.index.transaction() as tx:
                 change(tx)
@@ -182,6 +214,11 @@ class Committer:
         if self._memory.history is not None and now - self._maintained > MAINTAIN_S:
             self._maintained = now
             self._memory.history.maintain()
+
+
+def _mark(tx: Transaction, *, files: Sequence[str], at_ns: int) -> None:
+    for file in files:
+        outbox.mark(tx, file, at_ns)
 
 
 def _gather(memory: Memory, due: Sequence[Due]) -> Gathered:

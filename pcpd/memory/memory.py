@@ -92,6 +92,7 @@ class Memory:
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()
+        self.mounts: frozenset[str] = frozenset()
         self.applied = (
             0  # counts index transactions that changed something, so that checks see a moving target
         )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pcpd.errors import Denied, NotFound, PcpError
-from pcpd.history.repository import Version
+from pcpd.history.versions import Version
 from pcpd.index import links as link_rows
 from pcpd.index import listing as page_rows
 from pcpd.index import search as full_text
@@ -65,7 +65,7 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
             memory.trail.write(_row(memory, caller, note, start))
 
 
-def _row(memory: Memory, caller: Caller, action: str, outcome: str, note: Note, start: float) -> AuditRow:
+def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
     return AuditRow(
         at=to_z(memory.clock.now()),
         principal=caller.principal.name,
@@ -92,7 +92,7 @@ def search(
 def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
     with audited(memory, caller, "read_page") as note:
-        page_path = present_page(memory, path)
+        page_path = present_page(memory, caller, path)
         read = _read(memory, caller, page_path) if page_path else None
         if read is None:
             raise NotFound(
@@ -114,13 +114,19 @@ def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
     return PageRead(page, path.file, data.data, data.version)
 
 
-def present_page(memory: Memory, path: str) -> PagePath | None:
-    """Gives the path of the page that `path` names: as a path, with `.md`, by its only file name, or by id."""
+def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
+    """Gives the path of the page that `path` names: as a path, with `.md`, by its only file name, or by id.
+
+    Only pages that the caller may read count: another one of the same name must not make a name ambiguous.
+    """
     wanted = path.removesuffix(".md")
     with memory.index.reader() as conn:
-        rows = page_rows.find(conn, wanted) or page_rows.find(conn, path)
-    if len(rows) == 1 or (rows and rows[0].path == wanted):
-        return PagePath(rows[0].path)
+        found = page_rows.find(conn, wanted) or page_rows.find(conn, path)
+    access, now = memory.access.current(memory.clock.now()), memory.clock.now()
+    rows = [row for row in found if decide(access, caller.principal, "read", row.facts, now).allowed]
+    exact = [row for row in rows if row.path == wanted]
+    if len(rows) == 1 or exact:
+        return PagePath((exact or rows)[0].path)
     try:
         direct = PagePath(wanted)
     except PcpError:
@@ -162,7 +168,7 @@ def log(
 ) -> tuple[Version, ...]:
     """Lists versions, the newest first, following renames of the page. For the controller (issue 2)."""
     _controller_only(caller)
-    file = file_named(memory, path) if path else None
+    file = file_named(memory, caller, path) if path else None
     return tuple(memory.require_history().log(file, limit=limit, before=before))
 
 
@@ -170,18 +176,18 @@ def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
     """Gives the bytes of a file as they were at a version. Raises `NotFound`."""
     _controller_only(caller)
     history = memory.require_history()
-    return history.show(file_named(memory, path), history.resolve(rev))
+    return history.show(file_named(memory, caller, path), history.resolve(rev))
 
 
 def diff(memory: Memory, caller: Caller, path: str | None, old: str | None, new: str | None) -> str:
     """Gives the changes between two versions, or between the last one and the disk, as git prints them."""
     _controller_only(caller)
-    return memory.require_history().diff(file_named(memory, path) if path else None, old, new)
+    return memory.require_history().diff(file_named(memory, caller, path) if path else None, old, new)
 
 
-def file_named(memory: Memory, path: str) -> str:
+def file_named(memory: Memory, caller: Caller, path: str) -> str:
     """Gives the file of a page or attachment, present or past, that `path` names."""
-    page = present_page(memory, path)
+    page = present_page(memory, caller, path)
     if page is not None:
         return page.file
     if memory.files.stat(path) is not None or "." in path.rpartition("/")[2]:
@@ -192,4 +198,3 @@ def file_named(memory: Memory, path: str) -> str:
 def _controller_only(caller: Caller) -> None:
     if not caller.principal.is_controller:
         raise Denied("access.denied", f"{caller.principal.name} may not read history here")
-

@@ -21,7 +21,8 @@ def full_scan(memory: Memory) -> Reconciled:
 
     Raises `Unavailable` (`vault.vanished`) when the root is not the vault that it was; nothing is changed then.
     """
-    listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity)
+    listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity, mounts=memory.mounts)
+    memory.mounts = frozenset(listing.mounts)
     with memory.index.reader() as conn:
         known = pages.known(conn)
     plan = changes(known, listing.files)

@@ -159,7 +159,7 @@ def _once(memory: Memory, caller: Caller, action: str, act: Callable[[], Written
 
 
 def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes] | None:
-    page = present_page(memory, path) or _new_path(caller, path)
+    page = present_page(memory, caller, path) or _new_path(caller, path)
     if memory.files.stat(page.file) is None:
         return None
     return page, memory.files.read(page.file, PAGE_LIMIT)

@@ -9,7 +9,7 @@ import pytest
 
 from pcpd.daemon import Running, system_clock
 from pcpd.errors import PcpError
-from pcpd.memory.begin import initialise, open_memory
+from pcpd.memory.begin import World, initialise, open_memory
 from pcpd.memory.identity import read_context
 from pcpd.memory.memory import Caller, Memory, Place
 from pcpd.policy.decide import Principal
@@ -53,10 +53,10 @@ class Opened:
 
     def open(self, *, scan: bool = True) -> "Opened":
         """Makes the vault when it is none yet, opens its media and brings the index in step."""
-        clock = system_clock()
-        initialise(self.root, clock, ENTROPY, features=self.features)
+        outside = World(system_clock(), dict(os.environ))
+        initialise(self.root, outside, ENTROPY, features=self.features)
         place = Place(self.root, self.base / "state" / "v", self.base / "config" / "v", self.base / "state")
-        memory = open_memory(place, read_context(self.root), clock)
+        memory = open_memory(place, read_context(self.root), outside)
         self.running = Running(memory, self.failures.append)
         if scan:
             self.running.start()

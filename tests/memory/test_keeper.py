@@ -1,0 +1,79 @@
+"""The keeper runs jobs one slice at a time, the most urgent first."""
+
+import threading
+from collections.abc import Generator, Iterator
+from functools import partial
+
+import pytest
+
+from pcpd.errors import Invalid, Unavailable
+from pcpd.memory.keeper import Keeper, Urgency
+
+
+@pytest.fixture
+def keeper() -> Iterator[Keeper]:
+    """A keeper whose clock moves 10 ms at each look, so that five steps fill a slice."""
+    ticks = iter(range(10**9))
+    keeper = Keeper(lambda: next(ticks) / 100)
+    keeper.start()
+    yield keeper
+    keeper.close(5)
+
+
+def test_an_act_goes_between_two_slices_of_a_scan(keeper: Keeper) -> None:
+    """An agent's write does not wait for the end of a scan that began before."""
+    order: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def scan() -> Generator[None, None, str]:
+        order.append("scan begins")
+        begun.set()
+        assert go_on.wait(30)
+        yield
+        order.append("scan ends")
+        return "scanned"
+
+    scanned = keeper.run_long(Urgency.SCAN, scan())
+    assert begun.wait(30)
+    act = keeper.run(Urgency.ACT, lambda: order.append("act"))
+    go_on.set()
+    act.result(30)
+    assert scanned.result(30) == "scanned"
+    assert order == ["scan begins", "act", "scan ends"]
+
+
+def test_jobs_of_one_urgency_run_in_the_order_of_their_coming(keeper: Keeper) -> None:
+    """Two writes of one agent keep their order."""
+    done: list[int] = []
+    futures = [keeper.run(Urgency.ACT, partial(done.append, n)) for n in range(50)]
+    for future in futures:
+        future.result(30)
+    assert done == list(range(50))
+
+
+def test_a_job_that_fails_tells_its_caller_and_nobody_else(keeper: Keeper) -> None:
+    """The keeper outlives what its jobs raise, in short jobs and in long ones."""
+
+    def fails() -> None:
+        raise Invalid("page.content", "no")
+
+    def fails_later() -> Generator[None, None, None]:
+        yield
+        fails()
+
+    with pytest.raises(Invalid):
+        keeper.run(Urgency.ACT, fails).result(30)
+    with pytest.raises(Invalid):
+        keeper.run_long(Urgency.SCAN, fails_later()).result(30)
+    assert keeper.run(Urgency.ACT, lambda: 3).result(30) == 3
+
+
+def test_a_closing_keeper_takes_no_more_jobs_and_ends_those_it_has() -> None:
+    """What was promised is done; what comes later is told to come again."""
+    keeper = Keeper(lambda: 0.0)
+    waiting = keeper.run(Urgency.COMMIT, lambda: "done")
+    keeper.start()
+    assert keeper.close(30)
+    assert waiting.result(0) == "done"
+    with pytest.raises(Unavailable):
+        keeper.run(Urgency.ACT, lambda: None).result(0)
