@@ -22,7 +22,7 @@ EXPANDED_LIMIT = 1024 * 1024
 Pair: TypeAlias = "tuple[str, Node]"
 
 
-class Unreadable(Exception):  # noqa: N818 - a value on its way to becoming a Problem or an Invalid
+class Unreadable(Exception):
     """Why a block of YAML cannot be taken. `line` is 0-based within the block."""
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
