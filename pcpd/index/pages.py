@@ -107,7 +107,13 @@ def reclass(tx: Transaction, rule: Callable[[Declared], Facts]) -> int:
 def known(reads: Reads) -> dict[str, Known]:
     """Gives every file of the index as it was when last read: what a scan is compared with."""
     rows = reads.execute("SELECT file, size, mtime_ns, ctime_ns, inode, mode, read_at_ns FROM files")
-    found = {file: Known(Stat(*stat), read_at_ns) for file, *stat, read_at_ns in rows}
+    rows.row_factory = None
+    # Each start asks this of every file: making the tuples directly takes half the time of calling their types.
+    new = tuple.__new__
+    found: dict[str, Known] = {
+        file: new(Known, (new(Stat, (size, mtime_ns, ctime_ns, inode, mode)), read_at_ns))
+        for file, size, mtime_ns, ctime_ns, inode, mode, read_at_ns in rows
+    }
     for file, wide, read_at_ns in reads.execute(
         "SELECT file, wide, read_at_ns FROM files WHERE wide IS NOT NULL"
     ):
