@@ -8,10 +8,8 @@ architecture.md, *The owner*.
 """
 
 import contextlib
-import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -67,7 +65,7 @@ class Settings:
         cannot be looked at.
         """
         found = root.stat()
-        name = hashlib.sha256(f"{found.st_dev}:{found.st_ino}".encode()).hexdigest()[:16]
+        name = f"{found.st_dev:x}-{found.st_ino:x}"
         fitting = [base / name for base in self.socket_bases if _fits(base / name)]
         return tuple(fitting)
 
@@ -146,13 +144,14 @@ def _socket_bases(state: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
     """
     runtime = [Path(environ.get("XDG_RUNTIME_DIR", "")), Path(f"/run/user/{os.getuid()}")]
     bases = [folder / "pcpd" for folder in runtime if _is_ours(folder)]
-    return (*dict.fromkeys(bases), state / "run", _temporary() / f"pcpd-{os.getuid()}")
+    return (*dict.fromkeys(bases), state / "run", _temporary(environ) / f"pcpd-{os.getuid()}")
 
 
-def _temporary() -> Path:
+def _temporary(environ: Mapping[str, str]) -> Path:
     """Gives the folder for temporary files, never a deep one."""
-    given = Path(tempfile.gettempdir())
-    return given if len(os.fsencode(given)) <= SOCKET_PATH_BYTES // 2 else Path("/tmp")  # noqa: S108
+    given = Path(environ.get("TMPDIR", ""))
+    is_short = len(os.fsencode(given)) <= SOCKET_PATH_BYTES // 2
+    return given if given.is_absolute() and given.is_dir() and is_short else Path("/tmp")  # noqa: S108
 
 
 def _is_ours(folder: Path) -> bool:

@@ -8,16 +8,19 @@ Source: architecture.md, *The owner*.
 
 import fcntl
 import os
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pcpd import __version__
-from pcpd.client import launch, wire
+from pcpd.client import wire
 from pcpd.errors import Denied, Unavailable
 from pcpd.settings import SOCKET, Settings
+
+if TYPE_CHECKING:
+    import subprocess
 
 ANSWER_S = 10.0  # a live owner answers `health` in a millisecond; one that is stopped never does
 LOCKED_S = 10.0  # how long a taken lock may stay without a socket: an owner binds it soon after locking
@@ -134,6 +137,8 @@ class Start:
 
     def _without_owner(self) -> None:
         """Starts an owner if it is our turn, or looks at what became of the one that we started."""
+        from pcpd.client import launch
+
         now = self._clock()
         if self._child is not None:
             self._look_at_child(now)
@@ -152,6 +157,8 @@ class Start:
         """Goes on when the child lost the lock to another owner; raises what else it ended with."""
         if self._child is None or (status := self._child.poll()) is None:
             return
+        from pcpd.client import launch
+
         self._child = None
         failure = launch.failure(status, self._log())
         if not isinstance(failure, Unavailable):
