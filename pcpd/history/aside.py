@@ -5,7 +5,7 @@ before it, so that nothing in it is ever lost); `refs/pcpd/<device>/landed` says
 """
 
 from pcpd.history.objects import Objects
-from pcpd.history.versions import Head, Target
+from pcpd.history.versions import PRINCIPAL, Head, Target
 
 TRAILER = "Pcp-Aside"
 
@@ -52,3 +52,11 @@ class Aside:
             found.update(edit.file for edit in self._objects.changed(parent, commit))
             commit = parent
         return tuple(sorted(found))
+
+
+def message_of(subject: str, principal: str, *, aside: str | bool) -> str:
+    """Gives a commit's message with its trailers. `aside` says why it goes to the wip ref, or is false."""
+    trailers = {PRINCIPAL: principal, TRAILER: aside or ""}
+    lines = [f"{key}: {' '.join(str(value).split())}" for key, value in trailers.items() if value]
+    text = subject.replace("\0", "").strip() or "pages changed"
+    return "\n".join([text, "", *lines]) + "\n" if lines else f"{text}\n"

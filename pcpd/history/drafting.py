@@ -7,7 +7,7 @@ from itertools import islice
 from pcpd.errors import Unavailable
 from pcpd.history import names
 from pcpd.history.attributes import Attributes, Conversion, Unfilterable
-from pcpd.history.index_entries import IndexEntries
+from pcpd.history.index_file import IndexFile
 from pcpd.history.layout import Layout
 from pcpd.history.objects import Objects
 from pcpd.history.versions import (
@@ -43,7 +43,7 @@ class Draft:
         attributes: Attributes,
         base: str | None,
         *,
-        left_out: IndexEntries | None,
+        left_out: IndexFile | None,
     ) -> None:
         self._layout = layout
         self._objects = objects

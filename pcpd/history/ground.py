@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pcpd.history import operations, refs
 from pcpd.history.aside import Aside
 from pcpd.history.configuration import Configuration
-from pcpd.history.index_entries import IndexEntries
+from pcpd.history.index_file import IndexFile
 from pcpd.history.layout import Layout
 from pcpd.history.objects import Objects
 from pcpd.history.program import Program
@@ -18,11 +18,11 @@ class Ground:
     """Looks each time it is asked; remembers nothing. `branch` is where a vault inside a repository goes."""
 
     def __init__(
-        self, layout: Layout, objects: Objects, entries: IndexEntries, *, branch: str, aside: Aside
+        self, layout: Layout, objects: Objects, index: IndexFile, *, branch: str, aside: Aside
     ) -> None:
         self._layout = layout
         self._objects = objects
-        self._entries = entries
+        self._index = index
         self._branch = branch
         self._aside = aside
 
@@ -44,7 +44,7 @@ class Ground:
         """Names what the person has under way, or nothing."""
         if self._layout.kind == "above":
             return ""
-        return operations.under_way(self._layout) or ("unmerged" if self._entries.unmerged() else "")
+        return operations.under_way(self._layout) or ("unmerged" if self._index.unmerged() else "")
 
     def base(self) -> str | None:
         """Gives the commit that the vault's branch is at, or HEAD when detached."""

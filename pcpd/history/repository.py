@@ -8,20 +8,21 @@ person made them; who acted stands in the trailer `Pcp-Principal`. All methods m
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 
 from pcpd.errors import Invalid, NotFound
 from pcpd.history import bulk, ground, layout, libgit2, refs
-from pcpd.history.aside import TRAILER, Aside
+from pcpd.history.aside import Aside, message_of
 from pcpd.history.attributes import Attributes, Conversion, Unfilterable
 from pcpd.history.configuration import Configuration
 from pcpd.history.drafting import Draft
 from pcpd.history.gate import Gate
 from pcpd.history.ground import Ground
 from pcpd.history.index_entries import IndexEntries
+from pcpd.history.index_file import IndexFile
 from pcpd.history.layout import Layout
 from pcpd.history.libgit2 import Libgit2
 from pcpd.history.locks import Locks
@@ -31,13 +32,13 @@ from pcpd.history.program import LONG_S, Program
 from pcpd.history.reading import Reading
 from pcpd.history.versions import (
     EXECUTABLE,
-    PRINCIPAL,
     REGULAR,
     Blob,
     Busy,
     Change,
     Committed,
     Edit,
+    EditedIndex,
     Locked,
     Moved,
     Prepared,
@@ -59,6 +60,7 @@ class _Parts:
     objects: Objects
     locks: Locks
     configuration: Configuration
+    index: IndexFile
     entries: IndexEntries
     gate: Gate
 
@@ -71,6 +73,7 @@ class Repository:
         self._program = parts.program
         self._objects = parts.objects
         self._configuration = parts.configuration
+        self._index = parts.index
         self._entries = parts.entries
         self._gate = parts.gate
         self._locks = parts.locks
@@ -79,7 +82,7 @@ class Repository:
         self._scratch_ref = f"refs/pcpd/{device}/build"
         self._aside = Aside(self._objects, device)
         self._ground = Ground(
-            self._layout, self._objects, self._entries, branch=self._branch, aside=self._aside
+            self._layout, self._objects, self._index, branch=self._branch, aside=self._aside
         )
         self._attributes = Attributes(
             self._layout, self._program, self._configuration, self._ground.has_attributes
@@ -115,13 +118,15 @@ class Repository:
         objects: Objects = (
             Libgit2(where, locks) if libgit2.can_open(where) else Plumbing(program, ours / "scratch")
         )
+        index = IndexFile(where, program, ours)
         parts = _Parts(
             layout=where,
             program=program,
             objects=objects,
             locks=locks,
             configuration=Configuration(where, program, environment),
-            entries=IndexEntries(where, program, locks, ours / "unsettled"),
+            index=index,
+            entries=IndexEntries(index, ours / "unsettled"),
             gate=Gate(where, clock),
         )
         return cls(parts, context_id=context_id, device=device, clock=clock)
@@ -178,9 +183,9 @@ class Repository:
         """Stores blobs, trees and the commit; no ref moves. May take long, and reads `changes` as it goes."""
         self._gate.check()
         target = self._ground.target(aside)
-        left_out = self._entries if ground.is_sparse(self._layout, self._configuration) else None
+        left_out = self._index if ground.is_sparse(self._layout, self._configuration) else None
         draft = Draft(self._layout, self._objects, self._attributes, target.base, left_out=left_out)
-        text = _message(message, principal, aside=target.aside and (self._ground.operation() or "aside"))
+        text = message_of(message, principal, aside=target.aside and (self._ground.operation() or "aside"))
         steps = draft.steps(changes)
         first = list(islice(steps, FEW + 1))
         if len(first) > FEW and not self._program.problem:
@@ -195,7 +200,10 @@ class Repository:
                     self._objects.write_blob(step.data)
                 edits.append(step.edit)
             rev = self._commit_of(target, edits, text, now) if edits else ""
-        return Prepared(target, rev or None, tuple(edits), tuple(draft.unchanged), tuple(draft.refused))
+        prepared = Prepared(target, rev or None, tuple(edits), tuple(draft.unchanged), tuple(draft.refused))
+        if not edits or not self._has_index(target):
+            return prepared
+        return replace(prepared, index=self._entries.prepare(edits), note=self._entries.note(edits))
 
     def publish(self, prepared: Prepared) -> Committed:
         """Moves the ref to what was built, and the person's index entries with it.
@@ -212,6 +220,8 @@ class Repository:
                 self._land(prepared)
             except Locked as error:
                 raise self._gate.held(Path(error.lock)) from error
+            finally:
+                self._entries.discard(prepared.index)
         return Committed(
             rev=prepared.rev,
             ref=target.ref,
@@ -342,14 +352,15 @@ class Repository:
         if rev is None:
             return
         log = refs.log_line(int(self._clock()), f"{len(prepared.edits)} files")
-        if target.aside or self._layout.kind == "above":
+        if not self._has_index(target):
             self._objects.move(target.ref, old=target.tip, new=rev, log=log)
             return
-        self._entries.want(prepared.edits)
+        ahead = prepared.index if not self._entries.waiting else None
+        self._entries.want(prepared.edits, prepared.note)
         try:
             with self._locks.hold(self._layout.gitdir / "index.lock", b""):
                 self._objects.move(target.ref, old=target.tip, new=rev, log=log)
-                self._settle_held()
+                self._settle_held(ahead)
         except Locked as error:
             if not error.lock.endswith("index.lock"):
                 raise
@@ -357,9 +368,13 @@ class Repository:
         else:
             self._gate.settled()
 
-    def _settle_held(self) -> None:
+    def _has_index(self, target: Target) -> bool:
+        """Tells whether the person's index has to follow a commit."""
+        return not target.aside and self._layout.kind != "above"
+
+    def _settle_held(self, ahead: EditedIndex | None = None) -> None:
         base = self._ground.base()
-        self._entries.settle(lambda file: self._objects.entry(base, file) if base else None)
+        self._entries.settle(lambda file: self._objects.entry(base, file) if base else None, ahead)
 
     def _land(self, prepared: Prepared) -> None:
         if prepared.target.aside:
@@ -378,10 +393,3 @@ class Repository:
     def _has_many_loose(self) -> bool:
         folder = self._layout.commondir / "objects" / "17"  # as git guesses: one of 256 folders
         return folder.is_dir() and len(list(islice(folder.iterdir(), 5))) > 3
-
-
-def _message(subject: str, principal: str, *, aside: str | bool) -> str:
-    trailers = {PRINCIPAL: principal, TRAILER: aside or ""}
-    lines = [f"{key}: {' '.join(str(value).split())}" for key, value in trailers.items() if value]
-    text = subject.replace("\0", "").strip() or "pages changed"
-    return "\n".join([text, "", *lines]) + "\n" if lines else f"{text}\n"

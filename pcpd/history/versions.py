@@ -6,6 +6,7 @@ hex), `rev` git's id of a commit. A name that is not UTF-8 carries its bytes as 
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 
 from pcpd.errors import Conflict, Unavailable
@@ -86,14 +87,30 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class EditedIndex:
+    """A copy of the index with entries set, durable; `path` is None when nothing had to change in it.
+
+    It stands for an index that still has `stamp`.
+    """
+
+    path: Path | None
+    stamp: tuple[int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """Objects that are in the repository and durable, waiting for their ref. Gives `rev` None for no change."""
+    """Objects that are in the repository and durable, waiting for their ref. `rev` is None for no change.
+
+    `index` and `note` are the person's index and our queue for it, made ahead of time; None where they stay.
+    """
 
     target: Target
     rev: str | None
     edits: tuple[Edit, ...]
     unchanged: tuple[str, ...]
     refused: tuple[Refused, ...]
+    index: EditedIndex | None = None
+    note: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
