@@ -8,11 +8,19 @@ from pcpd.errors import Broken
 
 # The log goes before the main file: a log that stayed behind would be replayed into the next database.
 SUFFIXES = ("-wal", "-shm", "")
+MAGIC = b"SQLite format 3\0"
 
 
-def orphaned(path: Path) -> bool:
-    """Tells whether a write-ahead log lies there whose database is gone."""
-    return not path.exists() and _beside(path, "-wal").exists()
+def fault_of(path: Path) -> str | None:
+    """Says what is wrong with a database before SQLite opens it and, closing it, drops its log; else None."""
+    if not path.exists():
+        return "its main file is gone, its log is there" if _beside(path, "-wal").exists() else None
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(MAGIC))
+    except OSError:
+        return None  # what can be done about that, opening it will say
+    return None if begin in {b"", MAGIC} else "it is no database"
 
 
 def set_aside(path: Path, now: datetime) -> Path:

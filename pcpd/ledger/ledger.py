@@ -15,7 +15,7 @@ from typing import Self
 
 from pcpd import durable, sqlite
 from pcpd.errors import Broken
-from pcpd.ledger.aside import orphaned, set_aside
+from pcpd.ledger.aside import fault_of, set_aside
 from pcpd.ledger.issued import Verified
 from pcpd.pages.times import to_z
 from pcpd.sqlite import Transaction
@@ -68,8 +68,9 @@ class Ledger:
         path = folder / NAME
         _refuse_network(folder)
         notice = None
-        if orphaned(path):
-            notice = _lost(set_aside(path, now()), "its main file is gone")
+        unusable = fault_of(path)
+        if unusable:
+            notice = _lost(set_aside(path, now()), unusable)
         try:
             connection = _connect(path)
         except Broken as error:
@@ -127,7 +128,7 @@ def _advised() -> Generator[None]:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite.connect(path, create=True, durable=True, store=STORE)
     try:
-        sqlite.migrate(connection, SCHEMA, store=STORE)
+        _migrate(connection, path)
         _check(connection, path)
     except BaseException:
         connection.close()
@@ -135,16 +136,26 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        sqlite.migrate(connection, SCHEMA, store=STORE)
+    except sqlite3.Error as error:
+        # Not called damage: a fault of a migration must not cost anybody their trail.
+        raise Broken(
+            "ledger.migration",
+            f"the ledger {path} could not be brought to this version ({error}); it was left as it was",
+            hint="go back to the version of pcpd that you had, and report this",
+        ) from error
+
+
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     """Raises `Broken` (`ledger.corrupt`) unless every table is there and the pages hang together."""
-    try:
-        for table in TABLES:
-            connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()  # noqa: S608  (names of ours)
+    with sqlite.guarded(STORE, path):
+        there = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        missing = [table for table in TABLES if table not in there]
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
-            raise
-        found = str(error)
+    if missing:
+        found = f"it has no table {missing[0]}"
     if found != "ok":
         raise Broken("ledger.corrupt", f"the ledger {path} is damaged ({found})")
 

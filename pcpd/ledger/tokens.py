@@ -83,8 +83,7 @@ def recognise(ledger: Ledger, token: str) -> Issued | None:
         issued = ledger.verified.recall(digest)  # the one that waited for us may have had the same token
         if issued is not None:
             return issued
-        right = _matches(row["hash"], token)
-    return _remember(ledger, row["id"], digest) if right else None
+        return _remember(ledger, row["id"], digest) if _matches(row["hash"], token) else None
 
 
 def revoke(ledger: Ledger, id_or_principal: str) -> int:
