@@ -59,9 +59,10 @@ def put_all(tx: Transaction, puts: Sequence[Put]) -> None:
     """Puts many files and pages; where a file stands twice, the last one counts."""
     by_file = {put[0].file: put for put in puts}
     numbers = _numbers(tx, list(by_file))
+    # Before the clearing: the numbers that are kept must not be given to new pages too.
+    following = int(tx.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()[0])
     _clear(tx, list(numbers.values()))
     tx.executemany(_PUT_FILE, [file_values(row) for row, _, _ in by_file.values()])
-    following = int(tx.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()[0])
     pages = []
     for file, (row, page, facts) in by_file.items():
         if page is not None and facts is not None:
