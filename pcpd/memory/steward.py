@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pcpd.errors import PcpError, Unavailable
+from pcpd.errors import Broken, PcpError, Unavailable
 from pcpd.memory import reconcile, upkeep
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
@@ -101,8 +101,9 @@ class Steward:
                 reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT)
         except Unavailable:
             return
-        except PcpError as error:
-            self._on_failure(error)
+        except Exception as error:  # noqa: BLE001 - the edge of the watcher's thread, which must live on
+            self._on_failure(_as_ours(error))
+            self.request_scan("a change could not be brought in")
 
     def _run(self) -> None:
         while True:
@@ -114,8 +115,8 @@ class Steward:
                 reasons, self._reasons = self._reasons, []
             try:
                 self._look_after(reasons)
-            except PcpError as error:
-                self._on_failure(error)
+            except Exception as error:  # noqa: BLE001 - the edge of the steward's thread, which must live on
+                self._on_failure(_as_ours(error))
 
     def _look_after(self, reasons: list[str]) -> None:
         beat = self._beat()
@@ -136,3 +137,10 @@ class Steward:
     def _beat(self) -> Beat:
         clock = self._memory.clock
         return Beat(clock.now_ns() / 1e9, clock.monotonic())
+
+
+def _as_ours(error: Exception) -> PcpError:
+    """Gives an error that nobody foresaw as one that can be told."""
+    if isinstance(error, PcpError):
+        return error
+    return Broken("owner.fault", f"pcpd met a fault of its own: {error!r}", hint="please report it with the log")
