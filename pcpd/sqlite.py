@@ -1,7 +1,7 @@
 """SQLite as this house uses it: opening, pragmas, numbered migrations, the one transaction scope.
 
 Knows no table. `store` is the room whose database it is (`index`, `ledger`); failures come as `Broken` with a
-code of that room: `<store>.locked`, `.full`, `.read_only`, `.corrupt`, `.unreadable`, `.newer`, `.failed`.
+code of that room: `<store>.locked`, `.full`, `.read-only`, `.corrupt`, `.unreadable`, `.newer`, `.failed`.
 """
 
 import os
@@ -29,7 +29,7 @@ _FAILURES = {
     ),
     sqlite3.SQLITE_FULL: ("full", "cannot grow, the disk is full", "free some space; the vault is untouched"),
     sqlite3.SQLITE_READONLY: (
-        "read_only",
+        "read-only",
         "cannot be written",
         "make its folder and files writable for the user that runs pcpd",
     ),

@@ -38,7 +38,7 @@ def write(
         rev = answers.readline().decode().strip()
     program.run("update-ref", "-d", ref)
     if not rev:
-        raise Broken("history.git_failed", "`git fast-import` gave no commit", hint="`git fsck` tells more")
+        raise Broken("history.git-failed", "`git fast-import` gave no commit", hint="`git fsck` tells more")
     return rev, edits
 
 

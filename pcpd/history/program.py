@@ -97,8 +97,8 @@ class Program:
     ) -> Output:
         """Runs `git arguments` in the work tree and gives what it said.
 
-        Raises Locked when a lock is in the way, Unavailable (`history.git_missing`, `history.git_timeout`),
-        and Broken (`history.git_failed`) for any other status than those accepted.
+        Raises Locked when a lock is in the way, Unavailable (`history.git-missing`, `history.git-timeout`),
+        and Broken (`history.git-failed`) for any other status than those accepted.
         """
         command = self._command(arguments, settings, self._variables(index, extra or {}))
         runner: Any = self._git_runner()  # its overloads know no bytes with the status
@@ -212,13 +212,13 @@ def failure(command: str, status: int, stderr: str, limit_s: float) -> Exception
         return Locked(lock[1])
     if stderr.startswith("Timeout:") or status < 0:
         return Unavailable(
-            "history.git_timeout",
+            "history.git-timeout",
             f"`git {command}` was ended after {limit_s:g} s without an answer",
             hint="look at the disk, at filters in .gitattributes, and at other git processes",
         )
     reason = next((line for line in stderr.splitlines() if line.strip()), f"status {status}")
     return Broken(
-        "history.git_failed",
+        "history.git-failed",
         f"`git {command}` failed: {reason}",
         hint="`git fsck` in the vault tells whether the repository is whole",
     )
@@ -226,7 +226,7 @@ def failure(command: str, status: int, stderr: str, limit_s: float) -> Exception
 
 def _missing(reason: str) -> Unavailable:
     return Unavailable(
-        "history.git_missing", f"history needs git: {reason}", hint="install git 2.25 or newer"
+        "history.git-missing", f"history needs git: {reason}", hint="install git 2.25 or newer"
     )
 
 

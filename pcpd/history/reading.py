@@ -51,7 +51,7 @@ class Reading:
             seen = [version.rev for version in found]
             if before not in seen:
                 raise NotFound(
-                    "history.no_version", f"{before} is not in this list", hint="begin again without it"
+                    "history.no-version", f"{before} is not in this list", hint="begin again without it"
                 )
             found = found[seen.index(before) + 1 :]
         return found[:limit]
@@ -61,7 +61,7 @@ class Reading:
         blob = self._find(file, commit)
         if blob is None or blob.mode == GITLINK:
             raise NotFound(
-                "history.no_version",
+                "history.no-version",
                 f"{file} is not in version {commit[:12]}",
                 hint="`pcpd log` lists its versions",
             )
@@ -95,7 +95,7 @@ class Reading:
     def resolve(self, rev: str, tips: list[str], head: str | None) -> str:
         """Gives the full id of the commit that `rev` names; only those that the vault's history holds."""
         if not _REV.fullmatch(rev) or ":" in rev:
-            raise Usage("history.bad_rev", f"{rev!r} names no version", hint="`pcpd log` lists them")
+            raise Usage("history.bad-rev", f"{rev!r} names no version", hint="`pcpd log` lists them")
         if self._layout.kind == "above" and rev.startswith(("HEAD", "@")):
             rev = (head or "") + rev.removeprefix("HEAD").removeprefix("@")
         found = self._objects.resolve(rev)
@@ -103,7 +103,7 @@ class Reading:
             self._layout.kind != "above" or any(self._objects.is_ancestor(found, tip) for tip in tips)
         )
         if found is None or not is_ours:
-            raise NotFound("history.no_version", f"there is no version {rev}", hint="`pcpd log` lists them")
+            raise NotFound("history.no-version", f"there is no version {rev}", hint="`pcpd log` lists them")
         return found
 
     def _find(self, file: str, commit: str) -> Blob | None:

@@ -22,6 +22,7 @@ from pcpd.sqlite import Transaction
 _STORE = "index"
 _POINTER = "index"
 _OURS = re.compile(r"index-(\d{1,9})\.sqlite(-wal|-shm|-journal)?")
+_WAL_KEPT_BYTES = 1024 * 1024
 _UNUSABLE = frozenset({"index.corrupt", "index.schema"})
 
 
@@ -46,7 +47,7 @@ class Index:
 
         The owner's lock keeps every other process away from the folder meanwhile. Raises `Broken`:
         `index.network` (SQLite must not lie on a network file system), `index.locked`, `index.full`,
-        `index.read_only`, `index.unreadable`, `index.failed`.
+        `index.read-only`, `index.unreadable`, `index.failed`.
         """
         _refuse_network(folder)
         number = _pointed_at(folder)
@@ -128,7 +129,7 @@ class Index:
         _remove(self.path)
 
     def checkpoint(self) -> bool:
-        """Moves what was committed from the `-wal` into the database, as far as readers allow.
+        """Moves what was committed from the `-wal` into the database, as far as readers allow, and shortens it.
 
         Any thread may call it; it blocks neither readers nor the writer. Tells whether all was moved.
         """
@@ -136,8 +137,12 @@ class Index:
             sqlite.guarded(_STORE, self.path),
             closing(sqlite.connect(self.path, store=_STORE)) as connection,
         ):
+            connection.execute("PRAGMA busy_timeout = 0")
             busy, in_wal, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return not busy and in_wal == moved
+            is_done = not busy and in_wal == moved
+            if is_done and self.wal_bytes() > _WAL_KEPT_BYTES:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return is_done
 
     def optimize(self) -> bool:
         """Merges a small part of the full text's segments, on the writer; tells whether there may be more."""
@@ -189,7 +194,7 @@ def _point(folder: Path, number: int) -> None:
         durable.write(folder / _POINTER, f"{number}\n".encode())
     except OSError as error:
         raise Broken(
-            "index.read_only",
+            "index.read-only",
             f"cannot write {folder / _POINTER}: {error.strerror}",
             hint="make the state folder writable, and look whether its disk is full",
         ) from error

@@ -85,7 +85,7 @@ class Ledger:
         """Gives a transaction: all of the body or nothing.
 
         What a `durable` one wrote survives a power cut; else it survives the end of the process, and a power
-        cut may take the last moments. Raises `Broken` (`ledger.full`, `.read_only`, `.locked`, `.corrupt`).
+        cut may take the last moments. Raises `Broken` (`ledger.full`, `.read-only`, `.locked`, `.corrupt`).
         """
         level = "FULL" if durable else "NORMAL"
         with self.lock, _advised(), sqlite.guarded(STORE, self.path):
@@ -164,7 +164,7 @@ def _refuse_network(folder: Path) -> None:
     kind = durable.network_filesystem(folder)
     if kind:
         raise Broken(
-            "ledger.network_filesystem",
+            "ledger.network",
             f"the state folder {folder} lies on a network file system ({kind}), where SQLite loses data",
             hint="put the state folder on a local disk",
         )

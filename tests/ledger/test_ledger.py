@@ -194,7 +194,7 @@ def test_a_ledger_on_a_network_file_system_is_refused(
     monkeypatch.setattr(durable, "network_filesystem", lambda path: "nfs4")
     with pytest.raises(Broken) as caught:
         Ledger.open(tmp_path, clock)
-    assert caught.value.code == "ledger.network_filesystem"
+    assert caught.value.code == "ledger.network"
     assert "nfs4" in caught.value.message
     assert list(tmp_path.iterdir()) == []
 
@@ -229,7 +229,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_its_reason(
             Ledger.open(folder, clock)
     finally:
         folder.chmod(0o700)
-    assert caught.value.code in {"ledger.read_only", "ledger.unreadable"}
+    assert caught.value.code in {"ledger.read-only", "ledger.unreadable"}
     assert str(folder) in caught.value.message
 
 
