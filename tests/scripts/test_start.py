@@ -49,11 +49,10 @@ def ended(script: "subprocess.Popen[str]") -> tuple[int, str]:
     return script.returncode, said
 
 
-def stop(script: "subprocess.Popen[str]") -> int:
-    """Asks it to end, as a system does, and gives the exit status."""
+def stop(script: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Asks it to end, as a system does, and gives the exit status and what it said meanwhile."""
     script.send_signal(signal.SIGTERM)
-    script.communicate(timeout=60)
-    return script.returncode
+    return ended(script)
 
 
 def test_without_a_vault_a_sample_is_made_that_search_finds(world: World) -> None:
@@ -65,7 +64,7 @@ def test_without_a_vault_a_sample_is_made_that_search_finds(world: World) -> Non
     assert "mcp config" in said
     found = json.loads(world.pcpd("--vault", sample, "search", "boiler", "--json").stdout)
     assert found["results"]
-    assert stop(script) == 0
+    assert stop(script) == (0, "")
 
 
 def test_a_folder_of_notes_is_adopted_and_its_files_stay(world: World) -> None:
@@ -77,7 +76,7 @@ def test_a_folder_of_notes_is_adopted_and_its_files_stay(world: World) -> None:
     said_until_ready(script)
     assert (notes / "a.md").read_text() == "# A\n"
     assert (notes / ".pcp" / "context.yaml").exists()
-    assert stop(script) == 0
+    assert stop(script) == (0, "")
 
 
 def test_a_vault_that_is_owned_already_is_said_and_is_no_failure(world: World) -> None:
@@ -87,7 +86,7 @@ def test_a_vault_that_is_owned_already_is_said_and_is_no_failure(world: World) -
     status, said = ended(run(world))
     assert status == 0, said
     assert "served already, by process" in said
-    assert stop(first) == 0
+    assert stop(first) == (0, "")
 
 
 def test_more_than_one_argument_is_refused(world: World) -> None:
