@@ -17,7 +17,7 @@ from pcpd.settings import MCP_SOCKET, SOCKET
 Message = dict[str, Any]
 
 
-class Die(Exception):  # noqa: N818 - an order
+class Die(Exception):
     """Raised by a handler to kill the owner in the middle of an exchange."""
 
 
@@ -47,7 +47,14 @@ def ok(value: bytes | object, headers: Mapping[str, str] | None = None) -> Reply
 
 def problem(status: int, code: str, detail: str, hint: str = "", details: object = None) -> Reply:
     """Gives a problem document."""
-    said = {"title": "x", "status": status, "detail": detail, "code": code, "hint": hint, "details": details or {}}
+    said = {
+        "title": "x",
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "hint": hint,
+        "details": details or {},
+    }
     return status, said, {"content-type": "application/problem+json"}
 
 
@@ -83,6 +90,7 @@ class FakeOwner:
         """Ends as a killed process does: connections break, the sockets' files stay."""
         self.door.shutdown(socket.SHUT_RDWR)
         self.door.close()
+        self.server.socket.shutdown(socket.SHUT_RDWR)
         threading.Thread(target=self.server.shutdown, daemon=True).start()
         self.server.socket.close()
         for link in self.links:
@@ -95,7 +103,9 @@ class FakeOwner:
         """Answers what every owner answers, and asks the test for the rest."""
         self.asked.append(asked)
         if asked.route == "health":
-            return ok({"ok": True, "version": self.version, "ready": self.is_ready, "pid": id(self), "vault": "v"})
+            return ok(
+                {"ok": True, "version": self.version, "ready": self.is_ready, "pid": id(self), "vault": "v"}
+            )
         if asked.route == "handover":
             return ok({"ends": self.gives_way})
         if asked.route == "work":
@@ -165,8 +175,6 @@ def _handler(owner: FakeOwner) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
-
         def address_string(self) -> str:
             """Unix sockets have no address."""
             return "local"
@@ -174,4 +182,6 @@ def _handler(owner: FakeOwner) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Says nothing."""
 
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        setattr(Serve, f"do_{method}", Serve._serve)
     return Serve

@@ -24,12 +24,17 @@ INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def call(identity: int, tool: str = "write_page") -> Message:
+    """A call of a tool."""
     return {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": {"name": tool}}
 
 
 def echo(message: Message) -> list[Message]:
     """Answers every request with its method."""
-    return [{"jsonrpc": "2.0", "id": message["id"], "result": {"was": message["method"]}}] if "id" in message else []
+    return (
+        [{"jsonrpc": "2.0", "id": message["id"], "result": {"was": message["method"]}}]
+        if "id" in message
+        else []
+    )
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -54,14 +59,19 @@ class Client:
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
 
     def send(self, *messages: Message | bytes) -> None:
+        """Says something, a line each."""
         for message in messages:
-            self.stdin.write((message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n")
+            self.stdin.write(
+                (message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n"
+            )
         self.stdin.flush()
 
     def hear(self) -> Any:
+        """Waits for the next line."""
         return json.loads(self.stdout.readline())
 
     def begin(self) -> None:
+        """Shakes hands."""
         self.send(INITIALIZE)
         assert self.hear()["id"] == 0
         self.send(INITIALIZED)
@@ -91,7 +101,9 @@ def client(scene: Scene) -> Iterator[Callable[..., Client]]:
                     stream.close()
 
 
-def test_lines_go_both_ways_and_the_relay_ends_with_its_input(scene: Scene, client: Callable[..., Client]) -> None:
+def test_lines_go_both_ways_and_the_relay_ends_with_its_input(
+    scene: Scene, client: Callable[..., Client]
+) -> None:
     """The greeting names version, principal and token; stdout holds nothing but protocol."""
     owner = scene.owner(mcp=echo)
     relayed = client()
@@ -134,7 +146,11 @@ def test_next_owner_is_reached_within_a_second_and_no_write_is_doubled(
     assert relayed.hear() == {"jsonrpc": "2.0", "id": 1, "result": {"was": "tools/call"}}
     assert time.monotonic() - came < GENEROUS_S
     assert list(written.values()) == [1]
-    assert [each["method"] for each in second.heard] == ["initialize", "notifications/initialized", "tools/call"]
+    assert [each["method"] for each in second.heard] == [
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+    ]
     assert relayed.end() == (0, b"", b"")
 
 
@@ -183,7 +199,9 @@ def test_an_owner_that_refuses_is_quoted_to_the_client(scene: Scene, client: Cal
     assert relayed.end()[0] == 0
 
 
-def test_owners_that_die_at_once_again_and_again_are_an_error(scene: Scene, client: Callable[..., Client]) -> None:
+def test_owners_that_die_at_once_again_and_again_are_an_error(
+    scene: Scene, client: Callable[..., Client]
+) -> None:
     """The relay does not turn in circles, and is there for the next request."""
 
     def die(message: Message) -> list[Message]:
@@ -204,7 +222,9 @@ def test_owners_that_die_at_once_again_and_again_are_an_error(scene: Scene, clie
     assert relayed.hear()["result"]
 
 
-@pytest.mark.parametrize("bad", [b"\xff\xfe{}", b"{", b"x" * (relay.LINE_BYTES + 1)], ids=["bytes", "half", "long"])
+@pytest.mark.parametrize(
+    "bad", [b"\xff\xfe{}", b"{", b"x" * (relay.LINE_BYTES + 1)], ids=["bytes", "half", "long"]
+)
 def test_what_is_no_message_is_refused_and_the_session_goes_on(
     scene: Scene, client: Callable[..., Client], bad: bytes
 ) -> None:
@@ -231,7 +251,8 @@ def test_megabytes_go_through_both_ways(scene: Scene, client: Callable[..., Clie
     relayed = client()
     relayed.begin()
     writing = threading.Thread(
-        target=relayed.send, args=({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"text": text}},)
+        target=relayed.send,
+        args=({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"text": text}},),
     )
     writing.start()
     assert relayed.hear()["result"]["text"] == text
@@ -247,7 +268,9 @@ def test_last_line_needs_no_newline(scene: Scene, client: Callable[..., Client])
 
 
 @pytest.mark.parametrize("has_owner", [True, False])
-def test_death_of_the_client_ends_the_relay(scene: Scene, client: Callable[..., Client], *, has_owner: bool) -> None:
+def test_death_of_the_client_ends_the_relay(
+    scene: Scene, client: Callable[..., Client], *, has_owner: bool
+) -> None:
     """A client that is killed leaves no relay behind, also while an owner is looked for."""
     if has_owner:
         scene.owner(mcp=lambda message: [])
@@ -281,7 +304,18 @@ def test_relay_loads_neither_framework_nor_sdk(scene: Scene) -> None:
         env=dict(scene.env), input=b"", capture_output=True, check=True,
     )  # fmt: skip
     loaded = {name.partition(".")[0] for name in done.stderr.decode().split()}
-    assert not loaded & {"mcp", "fastapi", "uvicorn", "anyio", "rich", "yaml", "ruamel", "sqlite3", "pygit2", "asyncio"}
+    assert not loaded & {
+        "mcp",
+        "fastapi",
+        "uvicorn",
+        "anyio",
+        "rich",
+        "yaml",
+        "ruamel",
+        "sqlite3",
+        "pygit2",
+        "asyncio",
+    }
     assert "pcpd" in loaded
 
 

@@ -19,19 +19,23 @@ def session() -> Session:
 
 
 def line(message: object) -> bytes:
+    """A message as it is sent."""
     return json.dumps(message).encode()
 
 
 def said(lines: list[bytes]) -> list[Any]:
+    """The messages in lines that are well formed."""
     assert all(each.endswith(b"\n") and each.count(b"\n") == 1 for each in lines)
     return [json.loads(each) for each in lines]
 
 
 def request(identity: object, method: str = "tools/list", **params: object) -> dict[str, object]:
+    """A request."""
     return {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
 
 
 def result(identity: object) -> dict[str, object]:
+    """The answer to a request."""
     return {"jsonrpc": "2.0", "id": identity, "result": {}}
 
 
@@ -49,7 +53,9 @@ def test_each_tool_call_gets_a_key_of_its_own() -> None:
     """The ledger recognises a write that was asked twice by it."""
     made = begun()
     keys = [
-        said(made.from_client(line(request(n, "tools/call", name="write_page"))).to_owner)[0]["params"]["_meta"][KEY]
+        said(made.from_client(line(request(n, "tools/call", name="write_page"))).to_owner)[0]["params"][
+            "_meta"
+        ][KEY]
         for n in range(3)
     ]
     assert len(set(keys)) == 3
@@ -168,7 +174,17 @@ def test_answers_to_a_dead_owners_questions_are_dropped() -> None:
 def test_what_is_no_message_is_answered_and_not_passed_on() -> None:
     """The owner's door need not survive what a broken client says."""
     deep = b"[" * 100_000 + b"]" * 100_000
-    for bad in (b"\xff\xfe", b"{", b"1", b"[]", b"[1]", b'{"a": NaN}', b'{"a": 1e999}', deep, '{"a":1}'.encode("utf-16")):
+    for bad in (
+        b"\xff\xfe",
+        b"{",
+        b"1",
+        b"[]",
+        b"[1]",
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        deep,
+        '{"a":1}'.encode("utf-16"),
+    ):
         out = begun().from_client(bad)
         assert out.to_owner == []
         assert [each["error"]["code"] for each in said(out.to_client)] == [-32700]
@@ -188,7 +204,10 @@ def test_only_json_rpc_reaches_the_client() -> None:
 def test_a_batch_is_taken_apart() -> None:
     """Older protocol versions have them; each message is remembered by itself."""
     made = begun()
-    assert said(made.from_client(line([request(1), request(2, "ping")])).to_owner) == [request(1), request(2, "ping")]
+    assert said(made.from_client(line([request(1), request(2, "ping")])).to_owner) == [
+        request(1),
+        request(2, "ping"),
+    ]
     assert said(made.from_owner(line([result(1), result(2)])).to_client) == [result(1), result(2)]
     assert not made.is_waiting
 
@@ -210,7 +229,9 @@ def test_each_request_is_answered_once_whatever_owners_do(history: list[str]) ->
     """Owners live and die in any order; a client's ids come back once each, in the end all of them."""
     made, number = begun(), 0
     owed: list[Any] = []  # what the present owner has heard and not answered
-    alive, answers, asked = True, [], []
+    alive = True
+    answers: list[Any] = []
+    asked: list[Any] = []
 
     def hear(lines: list[bytes]) -> None:
         owed.extend(each["id"] for each in said(lines) if "id" in each)
