@@ -30,6 +30,7 @@ LONGEST_RETRY_S = 60.0
 BEAT_S = 0.25
 TIDY_S = 3.0
 ASIDE_S = 1.0
+TELL_S = 10.0
 MAINTAIN_S = 3600.0
 TOPIC = "commits"
 NS = 1_000_000_000
@@ -59,6 +60,7 @@ class Committer:
         self._quiet_ns, self._longest_ns = int(quiet_s * NS), int(longest_s * NS)
         self._closing = False
         self._retry_s = 0.0
+        self._busy_since: float | None = None
         self._untidy = True
         self._aside = True  # versions may wait on the wip ref, from an owner before
         self._unsettled = True
@@ -108,7 +110,7 @@ class Committer:
             work()
         except Busy as busy:
             self._retry_s = busy.retry_ms / 1000
-            self._memory.health.notice(TOPIC, f"{busy.message}; {busy.hint}")
+            self._tell_of_waiting(busy)
         except PcpError as error:
             self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
             self._memory.health.notice(
@@ -116,8 +118,15 @@ class Committer:
             )
             self._on_failure(error)
         else:
-            self._retry_s = 0.0
+            self._retry_s, self._busy_since = 0.0, None
             self._memory.health.notice(TOPIC, None)
+
+    def _tell_of_waiting(self, busy: Busy) -> None:
+        """A person at work in their repository is no news; one lock that stays is."""
+        now = self._memory.clock.monotonic()
+        self._busy_since = now if self._busy_since is None else self._busy_since
+        if now - self._busy_since > TELL_S:
+            self._memory.health.notice(TOPIC, f"{busy.message}; {busy.hint}")
 
     def _turn(self) -> None:
         did = self._commit_acts()

@@ -143,4 +143,6 @@ def _as_ours(error: Exception) -> PcpError:
     """Gives an error that nobody foresaw as one that can be told."""
     if isinstance(error, PcpError):
         return error
-    return Broken("owner.fault", f"pcpd met a fault of its own: {error!r}", hint="please report it with the log")
+    return Broken(
+        "owner.fault", f"pcpd met a fault of its own: {error!r}", hint="please report it with the log"
+    )

@@ -40,11 +40,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file of an act: the bytes that it gets (None: it goes) and the version it is based on (None: new)."""
+    """One file of an act: the bytes that it gets (None: it goes) and what it is based on (None: a new file)."""
 
     file: str
     data: bytes | None
-    base: str | None
+    base: FileBytes | None
+
+    @property
+    def version(self) -> str:
+        """The version that the step is based on; empty for a new file."""
+        return self.base.version if self.base else ""
 
 
 def write_page(
@@ -100,7 +105,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
         page, read = _must_exist(memory, caller, path)
         _require_base(page, read, if_version, overwrite=True)
         _require(memory, caller, "write", facts_of(memory.context, parse(page, read.data)))
-        _carry_out(memory, caller, [Step(page.file, None, read.version)], f"Remove {page}")
+        _carry_out(memory, caller, [Step(page.file, None, read)], f"Remove {page}")
         return Written(str(page), read.version, "removed")
 
     return _once(memory, caller, "remove_page", act)
@@ -118,7 +123,7 @@ def move_page(
         moved = parse(target, read.data)
         for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
             _require(memory, caller, "write", facts)
-        steps = [Step(target.file, read.data, None), Step(page.file, None, read.version)]
+        steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
         _carry_out(memory, caller, steps, f"Move {page} to {target}", move=True)
         return Written(str(target), read.version, "moved")
 
@@ -137,7 +142,7 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
             outcome = _carry_out(memory, caller, [Step(file, data, None)], f"Restore {file} from {rev}")
             return Written(path, outcome.version, "restored")
         read = memory.files.read(file, PAGE_LIMIT)
-        outcome = _carry_out(memory, caller, [Step(file, data, read.version)], f"Restore {file} from {rev}")
+        outcome = _carry_out(memory, caller, [Step(file, data, read)], f"Restore {file} from {rev}")
         return replace(outcome, path=path, outcome="restored")
 
     return _once(memory, caller, "restore", act)
@@ -229,7 +234,7 @@ def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, dat
         _require(memory, caller, "write", facts_of(memory.context, parse(page, version)))
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
-    written = _carry_out(memory, caller, [Step(page.file, data, read.version)], f"Change {page}")
+    written = _carry_out(memory, caller, [Step(page.file, data, read)], f"Change {page}")
     return replace(written, path=str(page), outcome="replaced")
 
 
@@ -273,37 +278,66 @@ def _author(memory: Memory, caller: Caller) -> Authorship:
 def _carry_out(
     memory: Memory, caller: Caller, steps: Sequence[Step], subject: str, *, move: bool = False
 ) -> Written:
-    """Stores the new versions as git objects, then changes files and index in one job of the keeper."""
-    history = memory.history
-    oids = {
-        step.file: history.store(step.file, step.data) if history and step.data is not None else None
-        for step in steps
+    """Stores the versions as git objects, then changes files and index in one job of the keeper."""
+    at = to_z(memory.clock.now())
+    unseen = _unseen_by_history(memory, steps)
+    act = {
+        "changes": _stored(memory, steps),
+        "principal": caller.principal.name,
+        "subject": subject,
+        "at": at,
     }
 
     def job() -> Written:
         written = _apply_steps(memory, steps, move=move)
         reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
         with memory.index.transaction() as tx:
-            changes = [{"file": step.file, "oid": oids[step.file]} for step in steps]
-            payload = {"changes": changes, "principal": caller.principal.name, "subject": subject}
-            outbox.add(tx, "commit", {**payload, "at": to_z(memory.clock.now())})
+            if unseen:
+                outbox.add(
+                    tx, "commit", {"changes": unseen, "principal": "", "subject": "Save what was", "at": at}
+                )
+            outbox.add(tx, "commit", act)
         memory.versions_waiting.set()
         return written
 
     return memory.keeper.run(Urgency.ACT, job).result()
 
 
+def _stored(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:
+    """Stores what the files become, so that each act's version is kept, however soon the next one comes."""
+    history = memory.history
+    return [
+        {
+            "file": step.file,
+            "oid": history.store(step.file, step.data) if history and step.data is not None else None,
+        }
+        for step in steps
+    ]
+
+
+def _unseen_by_history(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:
+    """Stores what the files were, where no commit has it yet: an act must not bury a person's last save."""
+    history = memory.history
+    if history is None:
+        return []
+    return [
+        {"file": step.file, "oid": history.store(step.file, step.base.data)}
+        for step in steps
+        if step.base is not None and history.differs(step.file, step.base.data)
+    ]
+
+
 def _apply_steps(memory: Memory, steps: Sequence[Step], *, move: bool) -> Written:
     if move:
         target, source = steps
-        moved = memory.files.move(source.file, target.file, base=source.base or "")
+        moved = memory.files.move(source.file, target.file, base=source.version)
         return Written(target.file, moved.version, "moved")
     (step,) = steps
     if step.data is None:
-        memory.files.remove(step.file, base=step.base or "")
-        return Written(step.file, step.base or "", "removed")
+        memory.files.remove(step.file, base=step.version)
+        return Written(step.file, step.version, "removed")
     if step.base is None:
         made = memory.files.create(step.file, step.data)
         return Written(step.file, made.version, "created")
-    replaced = memory.files.replace(step.file, step.data, base=step.base)
+    replaced = memory.files.replace(step.file, step.data, base=step.version)
     return Written(step.file, replaced.version, "replaced", replaced.conflict_copy)

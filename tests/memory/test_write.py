@@ -1,0 +1,193 @@
+"""The acts that change pages: what they keep, what they refuse, and what history gets of them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pcpd.errors import Conflict, Denied, Invalid, NotFound
+from pcpd.history.versions import Version
+from pcpd.memory import read, write
+from pcpd.pages.authorship import Proposed
+from pcpd.pages.edits import Edit
+from tests.vaults import Opened
+from tests.waiting import until
+
+
+def versions_of(opened: Opened, path: str) -> list[bytes]:
+    """Gives the bytes of all committed versions of a page, the oldest first."""
+    found: tuple[Version, ...] = read.log(opened.memory, opened.person, path)
+    return [read.show(opened.memory, opened.person, path, each.rev) for each in reversed(found)]
+
+
+def test_a_persons_save_that_no_commit_has_yet_is_committed_before_an_act_replaces_it(opened: Opened) -> None:
+    """An edit through pcpd right after a save in an editor leaves both versions in git (promise 5)."""
+    opened.save("note.md", "what the person wrote\n")
+    until(lambda: read.search(opened.memory, opened.person, "person").results)
+    write.edit_page(opened.memory, opened.person, "note", [Edit("append", value="and more\n")])
+    until(lambda: len(versions_of(opened, "note")) == 2)
+    assert versions_of(opened, "note") == [b"what the person wrote\n", b"what the person wrote\nand more\n"]
+
+
+def test_every_version_that_agents_write_is_a_commit_with_their_name(opened: Opened) -> None:
+    """Three writes within a moment are three commits, in order, each with its principal."""
+    agent = opened.agent("agent:claude", "read", "write")
+    written = write.write_page(opened.memory, agent, "log", Proposed("one"))
+    for text in ("two", "three"):
+        written = write.write_page(opened.memory, agent, "log", Proposed(text), if_version=written.version)
+    until(lambda: len(versions_of(opened, "log")) == 3)
+    assert [data.splitlines()[-1] for data in versions_of(opened, "log")] == [b"one", b"two", b"three"]
+    assert {each.principal for each in read.log(opened.memory, opened.person, "log")} == {"agent:claude"}
+
+
+def test_an_agents_page_says_who_wrote_it_and_when(opened: Opened) -> None:
+    """pages.md §3: title, type, recorded_at, updated and source are filled in."""
+    write.write_page(
+        opened.memory,
+        opened.agent("agent:claude", "read", "write"),
+        "notes/pump",
+        Proposed("# Heat: pump\n\nText"),
+    )
+    page = read.read_page(opened.memory, opened.person, "notes/pump").page
+    assert (page.title, page.type, page.origin, page.author) == (
+        "Heat: pump",
+        "semantic",
+        "agent",
+        "agent:claude",
+    )
+    assert page.recorded_at is not None
+    assert page.recorded_at == page.updated
+    assert not page.problems
+
+
+@pytest.mark.parametrize("key", ["id", "review", "source", "recorded_at", "x_import", "x_session"])
+def test_agents_cannot_set_what_says_where_a_page_comes_from(opened: Opened, key: str) -> None:
+    """Reserved keys are refused in new pages, in replacements and in edits; nothing is written."""
+    agent = opened.agent("agent:claude", "read", "write")
+    with pytest.raises(Denied):
+        write.write_page(opened.memory, agent, "forged", Proposed(f"---\n{key}: x\n---\nText"))
+    made = write.write_page(opened.memory, agent, "real", Proposed("Text"))
+    with pytest.raises(Denied):
+        write.write_page(
+            opened.memory, agent, "real", Proposed(f"---\n{key}: x\n---\nOther"), if_version=made.version
+        )
+    with pytest.raises(Denied):
+        write.edit_page(opened.memory, agent, "real", [Edit("set", key, "x")])
+    assert opened.memory.files.stat("forged.md") is None
+    assert read.read_page(opened.memory, opened.person, "real").version == made.version
+
+
+def test_a_persons_edit_adds_no_key(opened: Opened) -> None:
+    """What a person changes through pcpd is changed as they said, and nothing else."""
+    opened.save("note.md", "---\ntitle: A # why\n---\ntext\n")
+    write.edit_page(opened.memory, opened.person, "note", [Edit("set", "importance", 0.5)])
+    assert (opened.root / "note.md").read_text() == "---\ntitle: A # why\nimportance: 0.5\n---\ntext\n"
+
+
+def test_replacing_needs_the_version_that_was_read(opened: Opened) -> None:
+    """Without a version a page is not overwritten; with a stale one the present version is in the answer."""
+    agent = opened.agent("agent:claude", "read", "write")
+    first = write.write_page(opened.memory, agent, "note", Proposed("one"))
+    with pytest.raises(Conflict) as without:
+        write.write_page(opened.memory, agent, "note", Proposed("two"))
+    assert (without.value.code, without.value.details["version"]) == ("page.exists", first.version)
+    second = write.write_page(opened.memory, agent, "note", Proposed("two"), if_version=first.version)
+    with pytest.raises(Conflict) as stale:
+        write.write_page(opened.memory, agent, "note", Proposed("three"), if_version=first.version)
+    assert (stale.value.code, stale.value.details["version"]) == ("page.stale", second.version)
+
+
+def test_a_read_page_written_back_whole_changes_nothing(opened: Opened) -> None:
+    """An agent that sends back what it read, front matter and all, does not double the front matter."""
+    agent = opened.agent("agent:claude", "read", "write")
+    made = write.write_page(opened.memory, agent, "note", Proposed("text\n"))
+    content = read.read_page(opened.memory, agent, "note").data.decode()
+    again = write.write_page(opened.memory, agent, "note", Proposed(content), if_version=made.version)
+    assert (again.outcome, again.version) == ("unchanged", made.version)
+
+
+def test_a_write_that_is_asked_twice_under_one_key_is_done_once(opened: Opened) -> None:
+    """The relay repeats a write when an owner dies: the second answer is the first one."""
+    agent = opened.agent("agent:claude", "read", "write", key="k1")
+    first = write.write_page(opened.memory, agent, "note", Proposed("text"))
+    assert write.write_page(opened.memory, agent, "note", Proposed("text")) == first
+
+
+def test_a_page_outside_the_grant_is_refused_as_if_it_did_not_exist(opened: Opened) -> None:
+    """Reading, editing, moving and removing it answer alike; writing there is denied without a word of it."""
+    opened.save("secret.md", "---\npartition: work\n---\nzyxquartz\n")
+    until(lambda: read.search(opened.memory, opened.person, "zyxquartz").results)
+    agent = opened.agent("agent:claude", "read", "write")
+    acts: tuple[Callable[[str], object], ...] = (
+        lambda path: read.read_page(opened.memory, agent, path),
+        lambda path: write.edit_page(opened.memory, agent, path, [Edit("append", value="x")]),
+        lambda path: write.remove_page(opened.memory, agent, path),
+        lambda path: write.move_page(opened.memory, agent, path, "mine"),
+    )
+    for act in acts:
+        with pytest.raises(NotFound) as there:
+            act("secret")
+        with pytest.raises(NotFound) as nowhere:
+            act("absent")
+        assert there.value.message.replace("secret", "absent") == nowhere.value.message
+    with pytest.raises(Denied) as refused:
+        write.write_page(opened.memory, agent, "secret", Proposed("mine"))
+    assert "secret" not in refused.value.message
+    assert not refused.value.details
+
+
+def test_propose_alone_does_not_write(opened: Opened) -> None:
+    """Until review is built, a write with `propose` alone is denied with a hint that names the right."""
+    with pytest.raises(Denied) as refused:
+        write.write_page(
+            opened.memory, opened.agent("agent:shy", "read", "propose"), "note", Proposed("text")
+        )
+    assert "write" in refused.value.hint
+
+
+def test_moving_a_page_out_of_the_grant_is_refused(opened: Opened) -> None:
+    """Both what a page was and what it becomes must be open to the agent."""
+    agent = opened.agent("agent:claude", "read", "write")
+    made = write.write_page(opened.memory, agent, "note", Proposed("text"))
+    with pytest.raises(Denied):
+        write.edit_page(opened.memory, agent, "note", [Edit("set", "partition", "work")])
+    assert read.read_page(opened.memory, agent, "note").version == made.version
+
+
+def test_a_page_whose_front_matter_does_not_parse_is_never_edited(opened: Opened) -> None:
+    """It stays as it is, listed with its problem, its text searchable; the error says where."""
+    broken = "---\ntitle: [\n---\nzyxquartz\n"
+    opened.save("broken.md", broken)
+    until(lambda: read.search(opened.memory, opened.person, "zyxquartz").results)
+    with pytest.raises(Invalid):
+        write.edit_page(opened.memory, opened.person, "broken", [Edit("set", "title", "x")])
+    assert (opened.root / "broken.md").read_text() == broken
+
+
+def test_a_moved_page_keeps_its_bytes_and_its_history(opened: Opened) -> None:
+    """`move` renames; `log` follows it."""
+    opened.save("old.md", "text that stays\n" * 5)
+    until(lambda: len(versions_of(opened, "old")) == 1)
+    write.move_page(opened.memory, opened.person, "old", "folder/new")
+    assert not (opened.root / "old.md").exists()
+    until(lambda: len(read.log(opened.memory, opened.person, "folder/new")) == 2)
+
+
+def test_restore_brings_a_version_back_as_a_new_one(opened: Opened) -> None:
+    """Also of a page that was removed; nothing of what came after is rewritten."""
+    opened.save("note.md", "first\n")
+    until(lambda: len(versions_of(opened, "note")) == 1)
+    first = read.log(opened.memory, opened.person, "note")[0].rev
+    write.remove_page(opened.memory, opened.person, "note")
+    until(lambda: len(read.log(opened.memory, opened.person, "note")) == 2)
+    write.restore(opened.memory, opened.person, "note", first)
+    assert (opened.root / "note.md").read_text() == "first\n"
+    until(lambda: len(read.log(opened.memory, opened.person, "note")) == 3)
+
+
+@pytest.mark.parametrize(
+    "path", ["../out", "/etc/passwd", "a/../../b", ".pcp/context", ".git/config", "A b", "con"]
+)
+def test_agents_cannot_write_outside_the_strict_grammar(opened: Opened, path: str) -> None:
+    """No way out of the vault, into dot folders, or to names that other systems cannot hold."""
+    with pytest.raises((Invalid, Denied)):
+        write.write_page(opened.memory, opened.agent("agent:claude", "read", "write"), path, Proposed("text"))
