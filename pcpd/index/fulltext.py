@@ -19,10 +19,11 @@ MERGE_PAGES = 200
 """Pages of an FTS5 table that one step of merging writes: some milliseconds."""
 
 _CHUNK = 500
-_KNOWN_KEYS = frozenset(
-    "id title type tags updated recorded_at valid_from valid_until expires partition sensitivity importance"
-    " confidence lifecycle review source relations derived_from x_import cssclasses".split()
-)
+_KNOWN = """
+id title type tags aliases updated recorded_at valid_from valid_until expires partition sensitivity importance
+confidence lifecycle review source relations derived_from x_import cssclasses
+"""
+_KNOWN_KEYS = frozenset(_KNOWN.split())
 
 
 def put(tx: Transaction, page_id: int, page: Page) -> None:
@@ -77,7 +78,8 @@ def merge_step(tx: Transaction, pages: int = MERGE_PAGES) -> bool:
 
     A step costs some milliseconds, whatever the index's size.
     """
-    return any([_merge(tx, table, pages) for table in ("stems", "words")])
+    steps = [_merge(tx, table, pages) for table in ("stems", "words")]
+    return any(steps)
 
 
 def optimize(tx: Transaction) -> None:
@@ -107,9 +109,7 @@ def dump(conn: Reads) -> Iterator[tuple[str, tuple[object, ...]]]:
 
 def _columns(page: Page) -> tuple[str, str, str, str]:
     """Gives what is searched of a page: title; tags and aliases; file name and further keys' values; text."""
-    extra = [
-        value for key, value in page.properties if key.partition(".")[0] not in _KNOWN_KEYS | {"aliases"}
-    ]
+    extra = [value for key, value in page.properties if key.partition(".")[0] not in _KNOWN_KEYS]
     if page.path.name != page.title:
         extra.insert(0, page.path.name)
     return page.title, "\n".join((*page.tags, *page.aliases)), "\n".join(extra), page.body

@@ -35,12 +35,13 @@ class Unit:
 class Matching:
     """What pages must hold. `units` are asked of `stems`, all of them (groups are alternatives) or any.
 
-    `prefix` is asked of `words` where there are no units; `where` is all the rest, with what is visible.
+    `prefix` is asked of `words` where there are no units; `where` is all the rest. What is visible is `sight`.
     """
 
     groups: tuple[tuple[Unit, ...], ...]
     prefix: str
-    where: Condition
+    sight: Condition
+    where: Condition | None
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -54,7 +55,8 @@ def matching(conn: Reads, query: Query, seen: Visibility) -> Matching:
     with_literals = literal_clauses(query)
     groups: list[tuple[Unit, ...]] = []
     prefixes: list[str] = []
-    conditions = [Condition(*_pair(visible.where(seen)))]
+    sight, values = visible.where(seen)
+    conditions: list[Condition] = []
     for clause in query.clauses:
         terms = [piece for piece in clause if _is_ranked(piece)]
         if len(terms) == len(clause):
@@ -67,7 +69,8 @@ def matching(conn: Reads, query: Query, seen: Visibility) -> Matching:
     driver = "" if groups or not prefixes else prefixes.pop(0)
     conditions += [_in_words(prefix) for prefix in prefixes]
     conditions += [_not(_condition(piece, excluded=True)) for piece in query.excluded]
-    return Matching(tuple(groups), driver, _all(conditions))
+    where = all_hold(conditions) if conditions else None
+    return Matching(tuple(groups), driver, Condition(sight, tuple(values)), where)
 
 
 def phrase(words: Sequence[str]) -> str:
@@ -138,14 +141,14 @@ def _condition(piece: Piece, *, excluded: bool = False) -> Condition:
     if excluded and len(piece.words) == 1:
         return _in_words(words)
     stems = Condition("(p.id IN (SELECT rowid FROM stems WHERE stems MATCH ?))", (phrase(piece.words),))
-    return _all([stems, _in_words(words)]) if piece.quoted else stems
+    return all_hold([stems, _in_words(words)]) if piece.quoted else stems
 
 
 def _in_words(expression: str) -> Condition:
     return Condition("(p.id IN (SELECT rowid FROM words WHERE words MATCH ?))", (expression,))
 
 
-def _fact(piece: Filter) -> Condition:
+def _fact(piece: Filter) -> Condition:  # noqa: PLR0911 - one return a kind of filter
     value = piece.value
     match piece.key:
         case "type" | "partition" | "lifecycle":
@@ -169,8 +172,9 @@ def _fact(piece: Filter) -> Condition:
             return Condition("(p.updated >= ?)", (value,))
         case "property":
             keys = _property_keys(piece.name)
+            marks = ", ".join("?" * len(keys))
             return Condition(
-                f"(p.id IN (SELECT page FROM properties WHERE key IN ({', '.join('?' * len(keys))})"
+                f"(p.id IN (SELECT page FROM properties WHERE key IN ({marks})"  # noqa: S608 - marks
                 " AND (value = ? OR ? = '*')))",
                 (*keys, lookup_key(value[:_VALUE]), value),
             )
@@ -205,10 +209,6 @@ def _without_unknown_properties(conn: Reads, query: Query, seen: Visibility) -> 
     )
 
 
-def _pair(pair: tuple[str, list[object]]) -> tuple[str, tuple[object, ...]]:
-    return pair[0], tuple(pair[1])
-
-
 def _any(clause: Clause, *, literals: bool) -> Condition:
     parts = [
         _condition(piece)
@@ -220,7 +220,8 @@ def _any(clause: Clause, *, literals: bool) -> Condition:
     return Condition(f"({' OR '.join(part.sql for part in parts)})", _values(parts))
 
 
-def _all(parts: Sequence[Condition]) -> Condition:
+def all_hold(parts: Sequence[Condition]) -> Condition:
+    """Joins conditions."""
     return Condition(f"({' AND '.join(part.sql for part in parts)})", _values(parts))
 
 

@@ -5,35 +5,40 @@ is not kept in memory. Given what is frozen, each page's place hangs on that pag
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple
 
 from pcpd.index import rank, snippets, tokens
-from pcpd.index.matching import Condition, Matching, Unit, all_of, exact, loosened, phrase
-from pcpd.policy.decide import Visibility
+from pcpd.index.matching import Condition, Matching, Unit, all_of, exact, loosened
 from pcpd.sqlite import Reads
 
-RANKED = 1_500
-"""Matches that are ranked: the newest; BM25 costs 1 us for each of them and each word."""
+Mode = Literal["all", "any", "prefix"]
+"""Pages hold all units, or any; or begin a word so."""
+
+RANKED = 1_200
+"""Matches that are ranked, divided by the number of words: the newest. BM25 costs 1 us for each of them and word."""
 RANKED_MORE = 400
-"""Older ones that are ranked too: with the very words, and with the words in title or tags."""
-ANY = 3_000
+"""As many of the newest with the very words, and with the words in title or tags, are ranked in any case."""
+ANY = 2_000
 """Matches of words of which any will do: rare words first, beyond this common ones are left out."""
 PREFIX = 100
 """Newest pages that begin a word so, and newest with it in title or tags, that are ranked."""
 BEST = 50
 """Best ranked pages whose texts are looked at."""
 EXACT = 2.2
-"""Worth of the very word, in units of its weight: as much as BM25 gives at most for all forms of it."""
+"""Worth of the very words, in units of their weight: as much as BM25 gives at most for all forms of them."""
+EXACT_AMONG = 1.0
+"""The same for one word of several, among the best."""
 CLOSE = 2.0
-"""Worth of the best passage: as words that stand close together say more than words far apart."""
+"""Worth of the best passage: words that stand close together say more than words far apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """What the order hangs on beside the pages. `newest…`: the least number of a row that is ranked so."""
 
-    mode: Literal["all", "any", "prefix"]
+    mode: Mode
     chosen: tuple[int, ...]
     statistics: rank.Statistics
     newest: int = 0
@@ -59,15 +64,16 @@ class Asked:
     expression: str
     head: str
     exact: str
-    where: Condition
+    sight: rank.Sight
+    where: Condition | None
     units: tuple[Unit, ...]
     groups: tuple[tuple[Unit, ...], ...]
 
 
-def ask(found: Matching, mode: str, chosen: Sequence[int]) -> Asked:
+def ask(found: Matching, seen: rank.Sight, mode: str, chosen: Sequence[int]) -> Asked:
     """Gives what to ask in a mode; `chosen` are the numbers of the loosened units that count in mode `any`."""
     if mode == "prefix":
-        return Asked("words", found.prefix, f"head : ({found.prefix})", "", found.where, (), ())
+        return Asked("words", found.prefix, f"head : ({found.prefix})", "", seen, found.where, (), ())
     if mode == "any":
         loose = loosened(found.groups)
         units = tuple(loose[number] for number in chosen)
@@ -76,17 +82,19 @@ def ask(found: Matching, mode: str, chosen: Sequence[int]) -> Asked:
         units, groups = found.units, found.groups
     expression = all_of([[unit.stems for unit in group] for group in groups])
     exactly = all_of([[f"({exact([unit])})" for unit in group] for group in groups])
-    return Asked("stems", expression, f"{{title tags}} : ({expression})", exactly, found.where, units, groups)
+    return Asked(
+        "stems", expression, f"{{title tags}} : ({expression})", exactly, seen, found.where, units, groups
+    )
 
 
-def freeze(conn: Reads, found: Matching, seen: Visibility, *, is_question: bool) -> tuple[Frozen, int]:
+def freeze(conn: Reads, found: Matching, seen: rank.Sight, *, is_question: bool) -> tuple[Frozen, int]:
     """Decides how the pages of a query are ordered, and counts them."""
     if not found.groups:
-        asked = ask(found, "prefix", ())
+        asked = ask(found, seen, "prefix", ())
         frozen = Frozen("prefix", (), rank.statistics(conn, (), seen))
         total = count(conn, asked)
         if total > PREFIX:
-            frozen = _replace(
+            frozen = replace(
                 frozen,
                 newest=_nth(conn, asked, asked.expression, PREFIX),
                 newest_head=_nth(conn, asked, asked.head, PREFIX),
@@ -94,7 +102,7 @@ def freeze(conn: Reads, found: Matching, seen: Visibility, *, is_question: bool)
         return frozen, total
     loose = loosened(found.groups)
     if not is_question or len(loose) < 2:
-        asked = ask(found, "all", ())
+        asked = ask(found, seen, "all", ())
         total = count(conn, asked)
         if total or len(loose) < 2:
             return _freeze_all(conn, asked, seen, total), total
@@ -104,50 +112,57 @@ def freeze(conn: Reads, found: Matching, seen: Visibility, *, is_question: bool)
 def count(conn: Reads, asked: Asked) -> int:
     """Counts the pages, whether ranked or not."""
     sql = f"SELECT count(*) {_source(asked)}"
-    return int(conn.execute(sql, (asked.expression, *asked.where.values)).fetchone()[0])
+    return int(conn.execute(sql, (asked.expression, *_values(asked))).fetchone()[0])
 
 
-def places(conn: Reads, asked: Asked, frozen: Frozen) -> tuple[list[Place], Frozen]:
-    """Gives the ranked places in order, and the threshold of the best, where it was not frozen yet."""
+def places(
+    conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics | None = None
+) -> tuple[list[Place], Frozen]:
+    """Gives the ranked places in order, and the threshold of the best, where it was not frozen yet.
+
+    `own`: the statistics of the whole table for the units, where they are known already.
+    """
     if frozen.mode == "prefix":
         return sorted(_prefix_places(conn, asked, frozen)), frozen
-    rows = _ranked_any(conn, asked, frozen) if frozen.mode == "any" else _ranked_all(conn, asked, frozen)
+    own = own or rank.own_statistics(conn, asked.units)
+    ranked = _ranked_any if frozen.mode == "any" else _ranked_all
+    rows = ranked(conn, asked, frozen, own)
     very = _very_words(conn, asked, rows) if frozen.mode == "all" else set()
     bonus = EXACT * sum(map(frozen.statistics.weight, range(len(asked.units))))
-    scored = [
-        (rank.score(row, frozen.statistics) + (bonus if row.page in very else 0.0), row) for row in rows
-    ]
-    scored.sort(key=lambda pair: (-pair[0], pair[1].path))
+    scored = sorted(
+        Place(1, -score - (bonus if page in very else 0.0), path, page) for page, path, score in rows
+    )
     if not frozen.threshold:
-        frozen = _replace(frozen, threshold=_threshold([value for value, _ in scored]))
-    best = [pair for pair in scored if pair[0] >= frozen.threshold]
-    ordered = sorted(_look(conn, best, asked.units, frozen.statistics))
-    ordered += [Place(1, -value, row.path, row.page) for value, row in scored[len(best) :]]
-    return ordered, frozen
+        frozen = replace(frozen, threshold=_threshold([-place.below for place in scored]))
+    best = [place for place in scored if -place.below >= frozen.threshold]
+    plain = {page: score for page, _, score in rows}
+    looked = _look(conn, [(place, plain[place.page]) for place in best], asked.units, frozen.statistics)
+    return [*sorted(looked), *scored[len(best) :]], frozen
 
 
 def rest(conn: Reads, asked: Asked, before: int) -> Iterator[tuple[int, str]]:
     """Gives number and path of all pages by descending number, below `before`, ranked or not."""
-    sql = f"SELECT s.rowid, p.path {_source(asked)} AND s.rowid < ? ORDER BY s.rowid DESC"
-    for row in conn.execute(sql, (asked.expression, *asked.where.values, before)):
+    sql = f"SELECT s.rowid, p.path {_source(asked, wide=True)} AND s.rowid < ? ORDER BY s.rowid DESC"
+    for row in conn.execute(sql, (asked.expression, *_values(asked), before)):
         yield row[0], row[1]
 
 
-def _freeze_all(conn: Reads, asked: Asked, seen: Visibility, total: int) -> Frozen:
+def _freeze_all(conn: Reads, asked: Asked, seen: rank.Sight, total: int) -> Frozen:
     frozen = Frozen("all", (), rank.statistics(conn, asked.units, seen))
-    if total <= RANKED:
+    ranked = max(RANKED // len(asked.units), RANKED_MORE)
+    if total <= ranked:
         return frozen
-    newest = _nth(conn, asked, asked.expression, RANKED)
-    return _replace(
+    newest = _nth(conn, asked, asked.expression, ranked)
+    return replace(
         frozen,
         newest=newest,
-        newest_head=_nth(conn, asked, asked.head, RANKED_MORE, below=newest),
-        newest_exact=_nth(conn, asked, asked.exact, RANKED_MORE, below=newest, table="words"),
+        newest_head=min(newest, _nth(conn, asked, asked.head, RANKED_MORE)),
+        newest_exact=min(newest, _nth(conn, asked, asked.exact, RANKED_MORE, table="words")),
     )
 
 
 def _freeze_any(
-    conn: Reads, found: Matching, loose: tuple[Unit, ...], seen: Visibility
+    conn: Reads, found: Matching, loose: tuple[Unit, ...], seen: rank.Sight
 ) -> tuple[Frozen, int]:
     statistics = rank.statistics(conn, loose, seen)
     counts = statistics.counts
@@ -166,54 +181,53 @@ def _freeze_any(
     )
     if not chosen:
         return frozen, 0
-    asked = ask(found, "any", chosen)
+    asked = ask(found, seen, "any", chosen)
     total = count(conn, asked)
     if total > ANY:
-        frozen = _replace(frozen, newest=_nth(conn, asked, asked.expression, ANY))
+        frozen = replace(frozen, newest=_nth(conn, asked, asked.expression, ANY))
     return frozen, total
 
 
-def _ranked_all(conn: Reads, asked: Asked, frozen: Frozen) -> list[rank.Ranked]:
-    def ranked(where: Condition) -> list[rank.Ranked]:
-        return rank.occurrences(conn, asked.units, lambda texts: _expression(asked.groups, texts), where)
+def _ranked_all(conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics) -> list[rank.Scored]:
+    def ranked(sql: str, *values: object) -> list[rank.Scored]:
+        where = _where(asked, sql, values)
+        return rank.scores(
+            conn, asked.units, partial(_expression, asked.groups), where, own=own, wanted=frozen.statistics
+        )
 
-    if not frozen.newest:
-        return ranked(asked.where)
-    rows = ranked(_both(asked.where, "s.rowid >= ?", frozen.newest))
-    oldest = min(frozen.newest_exact or frozen.newest, frozen.newest_head or frozen.newest)
+    rows = ranked("s.rowid >= ?", frozen.newest)
+    oldest = min(frozen.newest_exact, frozen.newest_head)
     if oldest < frozen.newest:
-        more = _both(asked.where, "s.rowid >= ? AND s.rowid < ?", oldest, frozen.newest)
+        # The plus keeps SQLite from asking FTS5 once for each number.
         rows += ranked(
-            _both(
-                more,
-                "(+s.rowid IN (SELECT rowid FROM stems WHERE stems MATCH ? AND rowid >= ? AND rowid < ?)"
-                " OR +s.rowid IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?))",
-                asked.head, frozen.newest_head or frozen.newest, frozen.newest,
-                asked.exact, frozen.newest_exact or frozen.newest, frozen.newest,
-            )
+            "s.rowid >= ? AND s.rowid < ? AND"
+            " (+s.rowid IN (SELECT rowid FROM stems WHERE stems MATCH ? AND rowid >= ? AND rowid < ?)"
+            " OR +s.rowid IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?))",
+            oldest, frozen.newest, asked.head, frozen.newest_head, frozen.newest,
+            asked.exact, frozen.newest_exact, frozen.newest,
         )  # fmt: skip
     return rows
 
 
-def _ranked_any(conn: Reads, asked: Asked, frozen: Frozen) -> list[rank.Ranked]:
-    """Asks for each unit alone and joins the answers: a page must hold one of them."""
-    where = _both(asked.where, "s.rowid >= ?", frozen.newest)
-    pages: dict[int, rank.Ranked] = {}
-    counts: dict[int, list[int]] = {}
+def _ranked_any(conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics) -> list[rank.Scored]:
+    """Scores pages that hold any unit: at once by FTS5's own statistics, else each unit alone."""
+    where = _where(asked, "s.rowid >= ?", (frozen.newest,))
+    statistics = frozen.statistics
+    if own == statistics:
+        return rank.scores(conn, asked.units, " OR ".join, where, own=own, wanted=own)
+    totals: dict[int, tuple[str, float]] = {}
     for number, unit in enumerate(asked.units):
-        for row in rank.occurrences(conn, [unit], lambda texts: texts[0], where):
-            pages.setdefault(row.page, row)
-            counts.setdefault(row.page, [0] * len(asked.units))[number] = row.occurrences[0]
-    return [
-        rank.Ranked(page, row.path, row.tokens, tuple(counts[page])) for page, row in sorted(pages.items())
-    ]
+        mine, theirs = (replace(them, counts=them.counts[number : number + 1]) for them in (own, statistics))
+        for page, path, score in rank.scores(conn, [unit], "".join, where, own=mine, wanted=theirs):
+            totals[page] = (path, totals.get(page, ("", 0.0))[1] + score)
+    return [(page, path, round(score, 12)) for page, (path, score) in totals.items()]
 
 
-def _very_words(conn: Reads, asked: Asked, rows: Sequence[rank.Ranked]) -> set[int]:
+def _very_words(conn: Reads, asked: Asked, rows: Sequence[rank.Scored]) -> set[int]:
     """Gives the pages among the rows that hold all words as typed."""
     if not rows:
         return set()
-    pages = [row.page for row in rows]
+    pages = [page for page, _, _ in rows]
     sql = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid <= ?"
     return {row[0] for row in conn.execute(sql, (asked.exact, min(pages), max(pages)))}
 
@@ -231,23 +245,20 @@ def _threshold(scores: Sequence[float]) -> float:
 
 
 def _look(
-    conn: Reads,
-    best: Sequence[tuple[float, rank.Ranked]],
-    units: Sequence[Unit],
-    statistics: rank.Statistics,
+    conn: Reads, best: Sequence[tuple[Place, float]], units: Sequence[Unit], statistics: rank.Statistics
 ) -> Iterator[Place]:
-    """Orders the best by what their texts show."""
-    shown = texts(conn, [row.page for _, row in best], snippets.RANKED)
+    """Orders the best, given with their BM25, by what their texts show."""
+    shown = texts(conn, [place.page for place, _ in best], snippets.RANKED)
     weights = [statistics.weight(number) for number in range(len(units))]
     terms = [unit.term for unit in units]
-    for _, row in best:
-        title, tags, body = shown[row.page]
+    for place, bm25 in best:
+        title, tags, body = shown[place.page]
         seen = snippets.best(tokens.fold(f"{title}\n{tags}"), tokens.fold(body), terms, weights)
-        value = rank.score(row, statistics)
-        value += EXACT * sum(weight for weight, very in zip(weights, seen.exact, strict=True) if very)
+        very = sum(weight for weight, is_very in zip(weights, seen.exact, strict=True) if is_very)
+        value = bm25 + (EXACT if len(units) == 1 else EXACT_AMONG) * very
         if len(units) > 1:
             value += CLOSE * seen.worth
-        yield Place(0, -round(value, 9), row.path, row.page)
+        yield Place(0, -round(value, 12), place.path, place.page)
 
 
 def _prefix_places(conn: Reads, asked: Asked, frozen: Frozen) -> Iterator[Place]:
@@ -255,17 +266,14 @@ def _prefix_places(conn: Reads, asked: Asked, frozen: Frozen) -> Iterator[Place]
     last = asked.expression.rpartition('"')[0].rpartition('"')[2]
     pages: dict[int, tuple[str, int]] = {}
     for expression, newest in ((asked.expression, frozen.newest), (asked.head, frozen.newest_head)):
-        sql = f"SELECT s.rowid, p.path, l.tokens {_source(asked)} AND s.rowid >= ?"
-        sql = sql.replace(" WHERE ", " JOIN lengths AS l ON l.page = s.rowid WHERE ", 1)
-        for number, path, length in conn.execute(sql, (expression, *asked.where.values, newest)):
+        sql = f"SELECT s.rowid, p.path, l.tokens {_source(asked, wide=True)} AND s.rowid >= ?"
+        for number, path, length in conn.execute(sql, (expression, *_values(asked), newest)):
             pages[number] = (path, length)
     shown = texts(conn, list(pages), snippets.RANKED)
-    one = rank.Statistics(frozen.statistics.pages, frozen.statistics.tokens, (0,))
     for number, (path, length) in pages.items():
         columns = [snippets.beginnings(tokens.fold(column), last) for column in shown[number]]
         held = sum(weight * many for weight, many in zip((10, 5, 1), columns, strict=True))
-        score = rank.score(rank.Ranked(number, path, length, (held,)), one)
-        yield Place(0, -score, path, number)
+        yield Place(0, -rank.score(held, length, frozen.statistics), path, number)
 
 
 def texts(conn: Reads, pages: Sequence[int], length: int) -> Mapping[int, tuple[str, str, str]]:
@@ -294,25 +302,32 @@ def _nth(
 ) -> int:
     """Gives the row of the nth newest page that matches; 0 where there are fewer."""
     limit = "" if below is None else " AND s.rowid < ?"
-    values = (expression, *asked.where.values, *(() if below is None else (below,)), number - 1)
+    values = (expression, *_values(asked), *(() if below is None else (below,)), number - 1)
     sql = f"SELECT s.rowid {_source(asked, table)}{limit} ORDER BY s.rowid DESC LIMIT 1 OFFSET ?"
     row = conn.execute(sql, values).fetchone()
     return int(row[0]) if row else 0
 
 
-def _source(asked: Asked, table: str = "") -> str:
+def _source(asked: Asked, table: str = "", *, wide: bool = False) -> str:
+    """Gives FROM and WHERE, with no table that is not needed: joins are what counting a common word costs."""
     name = table or asked.table
-    return f"FROM {name} AS s JOIN pages AS p ON p.id = s.rowid WHERE {name} MATCH ? AND {asked.where.sql}"
+    lengths = " JOIN lengths AS l ON l.page = s.rowid"
+    pages = " JOIN pages AS p ON p.id = s.rowid"
+    return (
+        f"FROM {name} AS s{lengths if wide or asked.sight.classes is not None else ''}"
+        f"{pages if wide or asked.where else ''} WHERE {name} MATCH ? AND {rank.seen_by(asked.sight)}"
+        f"{f' AND {asked.where.sql}' if asked.where else ''}"
+    )
 
 
-def _both(where: Condition, sql: str, *values: object) -> Condition:
-    return Condition(f"({where.sql} AND {sql})", (*where.values, *values))
+def _where(asked: Asked, sql: str, values: Sequence[object]) -> Condition:
+    """Gives what is visible, asked for and in these bounds, for a statement that has all tables."""
+    more = f" AND {asked.where.sql}" if asked.where else ""
+    return Condition(f"({rank.seen_by(asked.sight)}{more} AND {sql})", (*_values(asked), *values))
 
 
-def _replace(frozen: Frozen, **changes: object) -> Frozen:
-    from dataclasses import replace
-
-    return replace(frozen, **changes)  # type: ignore[arg-type]
+def _values(asked: Asked) -> tuple[object, ...]:
+    return asked.where.values if asked.where else ()
 
 
-__all__ = ["Asked", "Frozen", "Place", "ask", "count", "freeze", "phrase", "places", "rest", "texts"]
+__all__ = ["Asked", "Frozen", "Place", "ask", "count", "freeze", "places", "rest", "texts"]

@@ -177,7 +177,7 @@ def _is_question(typed: str, clauses: list[list[Piece]]) -> bool:
     if any(term.quoted for term in plain) or len(plain) != len(terms):
         return False
     stops = sum(term.words[0] in STOP_WORDS for term in plain)
-    return len(plain) - stops >= 2 and (stops >= 1 or typed.rstrip().endswith(("?", "？")))
+    return len(plain) - stops >= 2 and (stops >= 1 or typed.rstrip().endswith(("?", "\uff1f")))
 
 
 def _bounded(clauses: list[list[Piece]], excluded: list[Piece], *, is_question: bool) -> Query:

@@ -1,23 +1,21 @@
 """BM25 over what the reader may see. The only module that knows FTS5's `bm25()`.
 
 FTS5's function takes the number of pages, their mean length and each term's frequency from the whole table,
-hidden rows included (engineering-facts.md, SQLite), and it cannot be told otherwise. But its formula is known, so what
-a page itself contributes can be had back from it: with one phrase in the expression, score = -idf * t with
-t = 2.2 f / (f + 1.2 (0.25 + 0.75 length / mean)), hence f, the weighted number of occurrences, a whole number; and a
-phrase that is named twice counts twice, so that the difference of two statements is what one phrase gave. From f and
-the length `scores` makes BM25 anew with the statistics of the visible pages, or of those that a cursor froze. So a page's
-score depends on nothing but the page and those statistics.
+hidden rows included (engineering-facts.md, SQLite), and cannot be told otherwise. Where these are what is wanted, its
+answer is taken. Else what a page itself contributes is had back from it, for its formula is known: with one phrase in
+the expression, score = weight * t and t = 2.2 f / (f + 1.2 (0.25 + 0.75 length / mean)), hence f, the weighted
+occurrences, a whole number; and a phrase that is named twice counts twice, so the difference of two statements is what
+that phrase gave. From f and the length BM25 is made anew, with the statistics of the visible pages, or of those that
+a cursor froze. So a score hangs on nothing but the page and these statistics; both ways agree to twelve digits.
 
-Ranking costs about 1 us a match and unit, so the caller bounds the rows (`search`).
+Ranking costs about 1 us a match and unit, so callers bound the rows (`ordering`).
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pcpd.index import visible
 from pcpd.index.matching import Condition, Unit
-from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
 
 WEIGHTS = (10, 5, 1, 1)
@@ -25,7 +23,11 @@ WEIGHTS = (10, 5, 1, 1)
 
 K1, B = 1.2, 0.75  # FTS5's own constants: the way back needs just these
 _MOST = 1_000  # occurrences; beyond, the way back loses digits, and BM25 has long been level
-_LEAST_IDF = 1e-6  # FTS5's floor for terms of more than half of the rows
+_LEAST = 1e-6  # FTS5's weight for what stands in more than half of the rows
+_DIGITS = 12
+
+Scored = tuple[int, str, float]
+"""Number and path of a page, and its BM25, the better the higher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,15 @@ class Statistics:
     counts: tuple[int, ...]
 
     def weight(self, unit: int) -> float:
-        """The inverse document frequency, never below zero."""
+        """What a unit is worth: its inverse document frequency, above zero even where most pages hold it."""
         count = min(self.counts[unit], self.pages)
         return math.log(1 + (self.pages - count + 0.5) / (count + 0.5))
+
+    def bm25_weight(self, unit: int) -> float:
+        """The same as FTS5 takes it."""
+        count = min(self.counts[unit], self.pages)
+        weight = math.log((self.pages - count + 0.5) / (count + 0.5))
+        return weight if weight > 0 else _LEAST
 
     @property
     def mean(self) -> float:
@@ -48,104 +56,113 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A page that matches: number, path, tokens, and for each unit the weighted occurrences."""
+class Sight:
+    """What the reader sees, for the text tables: `classes` of pages, None where that is every page."""
 
-    page: int
-    path: str
+    classes: tuple[int, ...] | None
+    pages: int
     tokens: int
-    occurrences: tuple[int, ...]
 
 
-def statistics(conn: Reads, units: Sequence[Unit], seen: Visibility) -> Statistics:
-    """Counts over the pages that the reader sees (filters of the query do not matter)."""
-    everything = _totals(conn, "(TRUE)", [])
-    sight, values = visible.where(seen)
-    # Two rows of sums instead of a scan: `classes` has the columns that a grant speaks of.
-    pages, tokens = _totals(conn, sight, values)
-    if pages == everything[0]:
-        return Statistics(pages, tokens, _counts(conn, units))
-    sql = (
-        "SELECT count(*) FROM stems AS s JOIN pages AS p ON p.id = s.rowid"  # noqa: S608
-        f" WHERE stems MATCH ? AND {sight}"
-    )
-    return Statistics(
-        pages, tokens, tuple(conn.execute(sql, (unit.stems, *values)).fetchone()[0] for unit in units)
-    )
+def sight(conn: Reads, seen: Condition) -> Sight:
+    """Gives what a condition on the facts of pages leaves to see; `classes` has the columns it speaks of."""
+    rows = conn.execute(
+        "SELECT p.id, p.pages, p.tokens FROM classes AS p"  # noqa: S608 - a condition of `visible`
+        f" WHERE {seen.sql} AND p.pages > 0 ORDER BY p.id",
+        seen.values,
+    ).fetchall()
+    pages, tokens = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    is_all = pages == conn.execute("SELECT coalesce(sum(pages), 0) FROM classes").fetchone()[0]
+    return Sight(None if is_all else tuple(row[0] for row in rows), pages, tokens)
 
 
-def occurrences(
+def statistics(conn: Reads, units: Sequence[Unit], seen: Sight) -> Statistics:
+    """Counts over the pages that the reader sees; what else the query asks of them does not matter."""
+    counts = tuple(_count(conn, unit, seen) for unit in units)
+    return Statistics(seen.pages, seen.tokens, counts)
+
+
+def own_statistics(conn: Reads, units: Sequence[Unit]) -> Statistics:
+    """Counts over the whole table, as FTS5 does."""
+    return statistics(conn, units, sight(conn, Condition()))
+
+
+def seen_by(seen: Sight) -> str:
+    """Gives the condition on alias `l` of lengths."""
+    return f"l.class IN ({', '.join(map(str, seen.classes))})" if seen.classes is not None else "TRUE"
+
+
+def scores(
     conn: Reads,
     units: Sequence[Unit],
     expression: Callable[[Sequence[str]], str],
     where: Condition,
-) -> list[Ranked]:
-    """Gives the pages that match the expression of the units and the condition, in the order of their numbers.
+    *,
+    own: Statistics,
+    wanted: Statistics,
+) -> list[Scored]:
+    """Scores pages by the wanted statistics; `own` are those of the whole table, for the same units.
 
-    `expression` makes the FTS5 text of the units' texts, which it may name in any way, but each just once.
+    `expression` makes the FTS5 text of the units' texts, naming each just once.
     """
     texts = [unit.stems for unit in units]
-    pages, length = _totals(conn, "(TRUE)", [])
-    mean = length / pages if pages else 1.0
-    weights = [_fts5_weight(pages, count) for count in _counts(conn, units)]
-    base = _scored(conn, expression(texts), where)
-    parts: list[list[float]] = []
-    for number in range(len(units) - 1):
-        twice = [f"({text} AND {text})" if at == number else text for at, text in enumerate(texts)]
-        scored = _scored(conn, expression(twice), where)
-        parts.append([two[3] - one[3] for one, two in zip(base, scored, strict=True)])
-    parts.append([row[3] - sum(part[at] for part in parts) for at, row in enumerate(base)])
-    return [
-        Ranked(
-            page,
-            path,
-            tokens,
-            tuple(_occurrences(parts[unit][at] / weights[unit], tokens / mean) for unit in range(len(units))),
+    if own == wanted:
+        rows = _scored(conn, expression(texts), where)
+        return [(page, path, round(score, _DIGITS)) for page, path, _, score in rows]
+    rows = _scored(conn, expression(texts), where)
+    left = [row[3] for row in rows]
+    totals = [0.0] * len(rows)
+    for number in range(len(units)):
+        if number == len(units) - 1:
+            parts = left
+        else:
+            twice = [f"({text} AND {text})" if at == number else text for at, text in enumerate(texts)]
+            again = _scored(conn, expression(twice), where)
+            parts = [two[3] - one[3] for one, two in zip(rows, again, strict=True)]
+            left = [rest - part for rest, part in zip(left, parts, strict=True)]
+        _add(totals, rows, parts, (own, wanted, number))
+    return [(row[0], row[1], round(total, _DIGITS)) for row, total in zip(rows, totals, strict=True)]
+
+
+def score(occurrences: int, tokens: int, wanted: Statistics) -> float:
+    """Gives what one unit of weight 1 adds to a page of so many tokens."""
+    damping = K1 * (1 - B + B * tokens / wanted.mean)
+    return round(occurrences * (K1 + 1) / (occurrences + damping), _DIGITS) if occurrences else 0.0
+
+
+def _add(
+    totals: list[float],
+    rows: Sequence[tuple[int, str, int, float]],
+    parts: Sequence[float],
+    of: tuple[Statistics, Statistics, int],
+) -> None:
+    """Adds to each total what the unit is worth by the wanted statistics, given what it was by FTS5's own."""
+    own, wanted, unit = of
+    theirs, ours = own.bm25_weight(unit), wanted.bm25_weight(unit) * (K1 + 1)
+    fixed, slope, wanted_slope = K1 * (1 - B), K1 * B / own.mean, K1 * B / wanted.mean
+    for at, (row, part) in enumerate(zip(rows, parts, strict=True)):
+        level = part / theirs
+        rest = K1 + 1 - level
+        count = round(level * (fixed + slope * row[2]) / rest) if rest > 1e-12 else _MOST
+        count = min(count, _MOST)
+        totals[at] += ours * count / (count + fixed + wanted_slope * row[2])
+
+
+def _count(conn: Reads, unit: Unit, seen: Sight) -> int:
+    if seen.classes is None:
+        sql = "SELECT count(*) FROM stems WHERE stems MATCH ?"
+    else:
+        sql = (
+            "SELECT count(*) FROM stems AS s JOIN lengths AS l ON l.page = s.rowid"  # noqa: S608 - whole numbers
+            f" WHERE stems MATCH ? AND {seen_by(seen)}"
         )
-        for at, (page, path, tokens, _) in enumerate(base)
-    ]
-
-
-def score(page: Ranked, statistics: Statistics) -> float:
-    """BM25 of a page, rounded so that nothing hangs on a last digit."""
-    damping = K1 * (1 - B + B * page.tokens / statistics.mean)
-    total = sum(
-        statistics.weight(unit) * count * (K1 + 1) / (count + damping)
-        for unit, count in enumerate(page.occurrences)
-        if count
-    )
-    return round(total, 9)
-
-
-def _totals(conn: Reads, sight: str, values: Sequence[object]) -> tuple[int, int]:
-    row = conn.execute(
-        f"SELECT coalesce(sum(p.pages), 0), coalesce(sum(p.tokens), 0) FROM classes AS p WHERE {sight}",  # noqa: S608
-        values,
-    ).fetchone()
-    return int(row[0]), int(row[1])
-
-
-def _counts(conn: Reads, units: Sequence[Unit]) -> tuple[int, ...]:
-    sql = "SELECT count(*) FROM stems WHERE stems MATCH ?"
-    return tuple(conn.execute(sql, (unit.stems,)).fetchone()[0] for unit in units)
+    return int(conn.execute(sql, (unit.stems,)).fetchone()[0])
 
 
 def _scored(conn: Reads, expression: str, where: Condition) -> list[tuple[int, str, int, float]]:
     sql = (
         f"SELECT s.rowid, p.path, l.tokens, -bm25(stems, {', '.join(map(str, WEIGHTS))})"  # noqa: S608
-        " FROM stems AS s JOIN pages AS p ON p.id = s.rowid JOIN lengths AS l ON l.page = s.rowid"
+        " FROM stems AS s JOIN lengths AS l ON l.page = s.rowid JOIN pages AS p ON p.id = s.rowid"
         f" WHERE stems MATCH ? AND {where.sql} ORDER BY s.rowid"
     )
-    return [tuple(row) for row in conn.execute(sql, (expression, *where.values))]
-
-
-def _fts5_weight(pages: int, count: int) -> float:
-    weight = math.log((pages - count + 0.5) / (count + 0.5))
-    return weight if weight > 0 else _LEAST_IDF
-
-
-def _occurrences(part: float, relative_length: float) -> int:
-    """Solves FTS5's formula for the number of occurrences."""
-    damping = K1 * (1 - B + B * relative_length)
-    rest = K1 + 1 - part
-    return min(_MOST, round(part * damping / rest)) if rest > 0 else _MOST
+    return conn.execute(sql, (expression, *where.values)).fetchall()

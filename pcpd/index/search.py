@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from pcpd.index import cursors, ordering, rank, snippets
-from pcpd.index.matching import Matching, loosened, matching
+from pcpd.index.matching import Matching, all_hold, loosened, matching
 from pcpd.index.ordering import Asked, Frozen, Place
 from pcpd.index.query import Filter, Query, Term, parse
 from pcpd.policy.decide import Visibility
@@ -63,18 +63,20 @@ def search(
     state = None if cursor is None else cursors.decode(text, cursor)
     size = max(1, min(limit, MOST))
     if not found.groups and not found.prefix:
-        return _by_time(conn, text, query, found, size, state)
+        return _by_time(conn, text, found, size, state)
+    sight = rank.sight(conn, found.sight)
     if state is None:
-        frozen, total = ordering.freeze(conn, found, seen, is_question=query.is_question)
-        asked = ordering.ask(found, frozen.mode, frozen.chosen)
+        frozen, total = ordering.freeze(conn, found, sight, is_question=query.is_question)
+        asked = ordering.ask(found, sight, frozen.mode, frozen.chosen)
         after = None
     else:
         frozen, after = _thawed(state, found)
-        asked = ordering.ask(found, frozen.mode, frozen.chosen)
+        asked = ordering.ask(found, sight, frozen.mode, frozen.chosen)
         total = ordering.count(conn, asked) if asked.expression else 0
     if not total:
         return Results((), 0, None)
-    places, frozen = ordering.places(conn, asked, frozen)
+    own = frozen.statistics if state is None and sight.classes is None else None
+    places, frozen = ordering.places(conn, asked, frozen, own)
     piece = _piece(conn, asked, places, after, size)
     more = len(piece) > size
     hits = _hits(conn, piece[:size], _terms(query, asked), asked, frozen)
@@ -144,15 +146,11 @@ def _terms(query: Query, asked: Asked) -> list[Term]:
     return [unit.term for unit in asked.units] + others
 
 
-def _by_time(
-    conn: Reads, text: str, query: Query, found: Matching, size: int, state: dict[str, object] | None
-) -> Results:
+def _by_time(conn: Reads, text: str, found: Matching, size: int, state: dict[str, object] | None) -> Results:
     """Lists the pages of a query without words, newest first."""
-    where = found.where
-    total = conn.execute(
-        f"SELECT count(*) FROM pages AS p WHERE {where.sql}",
-        where.values,  # noqa: S608
-    ).fetchone()[0]
+    where = found.sight if found.where is None else all_hold([found.sight, found.where])
+    counted = f"SELECT count(*) FROM pages AS p WHERE {where.sql}"  # noqa: S608 - made in `matching`
+    total = conn.execute(counted, where.values).fetchone()[0]
     following, values = "", where.values
     if state is not None:
         updated, path = _time_place(state)
@@ -164,7 +162,7 @@ def _by_time(
         (*values, size + 1),
     ).fetchall()
     shown = _rows(conn, [row[0] for row in rows[:size]])
-    terms = [p for clause in query.clauses for p in clause if isinstance(p, Term)]
+    terms = [piece for clause in parse(text).clauses for piece in clause if isinstance(piece, Term)]
     hits = tuple(
         Hit(path, title, type_, snippets.snippet(body, terms, [1.0] * len(terms)), 0.0, updated)
         for path, title, type_, updated, body in (shown[row[0]] for row in rows[:size])
@@ -191,28 +189,37 @@ def _state(frozen: Frozen, last: Place) -> dict[str, object]:
 
 def _thawed(state: dict[str, object], found: Matching) -> tuple[Frozen, Place]:
     """Reads a state back and checks that it fits the query. Forged numbers only disorder the forger's answer."""
-    mode, last = state.get("m"), state.get("l")
+    last = _place(state.get("l"))
     chosen, numbers, bounds = (_integers(state.get(key)) for key in "cnb")
-    threshold = state.get("t")
+    mode = _mode(state.get("m"), found, chosen)
     units = len(found.units) if mode == "all" else len(chosen)
-    loose = len(loosened(found.groups))
-    fits = (
-        (mode == "prefix") == (not found.groups)
-        and len(numbers) == 2 + units
-        and len(bounds) == 3
-        and all(number < loose for number in chosen)
-        and len(set(chosen)) == len(chosen) > 0
-        or mode != "any"
-    )
-    if mode not in {"all", "any", "prefix"} or not fits or not _is_number(threshold):
-        cursors.refuse()
-    if not isinstance(last, list) or len(last) != 4 or last[0] not in {0, 1, _REST}:
-        cursors.refuse()
-    if not _is_number(last[1]) or not isinstance(last[2], str) or not _integers([last[3]]):
+    if len(numbers) != 2 + units or len(bounds) != 3:
         cursors.refuse()
     statistics = rank.Statistics(numbers[0], numbers[1], numbers[2:])
-    frozen = Frozen(mode, chosen, statistics, *bounds, threshold)
-    return frozen, Place(*last)
+    newest, newest_exact, newest_head = bounds
+    threshold = _number(state.get("t"))
+    return Frozen(mode, chosen, statistics, newest, newest_exact, newest_head, threshold), last
+
+
+def _mode(value: object, found: Matching, chosen: Sequence[int]) -> ordering.Mode:
+    if value == "prefix" and not found.groups and not chosen:
+        return "prefix"
+    if value == "all" and found.groups and not chosen:
+        return "all"
+    if value != "any" or not chosen or len(set(chosen)) < len(chosen):
+        cursors.refuse()
+    if max(chosen) >= len(loosened(found.groups)):
+        cursors.refuse()
+    return "any"
+
+
+def _place(value: object) -> Place:
+    if not isinstance(value, list) or len(value) != 4 or value[0] not in {0, 1, _REST}:
+        cursors.refuse()
+    stage, below, path, page = value
+    if not isinstance(path, str):
+        cursors.refuse()
+    return Place(stage, _number(below), path, *_integers([page]))
 
 
 def _integers(value: object) -> tuple[int, ...]:
@@ -221,5 +228,7 @@ def _integers(value: object) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in {int, float} and math.isfinite(value)
+def _number(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        cursors.refuse()
+    return value

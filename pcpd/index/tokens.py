@@ -1,19 +1,20 @@
 """What a search looks at: text folded, split into tokens, and stemmed; the same for pages and for queries.
 
-FTS5's `unicode61` splits what `prepared` gives. It finds no word inside a run of Chinese, Japanese, Korean, Thai,
-Lao, Khmer or Myanmar and no emoji; so `prepared` sets each such character apart, and a phrase of single characters
-finds any run of them, from one character up, at a fraction of what trigrams weigh.
+FTS5's `unicode61` splits what `prepared` gives. It finds no word inside a run of Chinese, Japanese, Korean,
+Thai, Lao, Khmer or Myanmar and no emoji; so `prepared` sets each such character apart, and a phrase of single
+characters finds any run of them, from one character up, at a fraction of what trigrams weigh.
 
-Folding: compatibility forms (`ﬁ`, `Ａ`, `²`) as their plain ones, accents of Latin, Greek and Cyrillic dropped, and
-the letters that Unicode does not decompose (`ß ø ł đ ħ ı æ œ þ`) as people type them without the key. Vowel signs of
-Indic scripts are part of the word and stay. Joiners, soft hyphens and variation selectors are dropped.
+Folding: compatibility forms (ligatures, full width, superscripts) become the plain ones, accents of Latin, Greek
+and Cyrillic go, and letters that Unicode does not decompose (`_SPELLED`) become what people type who have no
+such key. Vowel signs of Indic scripts are part of the word and stay. Joiners, soft hyphens and variation
+selectors are dropped.
 """
 
 import re
 import unicodedata
 from functools import lru_cache
 
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]
 
 APART = "\x1f"
 """Stands around each character that is a token of its own; `unicode61` takes it as a separator."""
@@ -44,7 +45,7 @@ _SPELLED = str.maketrans(
         "ł": "l",
         "đ": "d",
         "ħ": "h",
-        "ı": "i",
+        "\u0131": "i",  # dotless
         "æ": "ae",
         "œ": "oe",
         "þ": "th",
