@@ -54,7 +54,7 @@ def _section(command: click.Command, context: click.Context, level: int) -> str:
     formatter = click.HelpFormatter(width=100)
     command.format_help(context, formatter)
     text = "\n".join(line.rstrip() for line in formatter.getvalue().splitlines())
-    return f"{'#' * level} {context.command_path}\n\n```text\n{text}\n```\n"
+    return f"{'#' * level} {context.command_path}\n\n```text\n{text.strip()}\n```\n"
 
 
 def error_codes() -> set[str]:
