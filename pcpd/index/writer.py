@@ -19,14 +19,13 @@ SCHEMA = "pcpd.index.schema"
 
 _STORE = "index"
 _CACHE_KIB = 16 * 1024
-_WAL_KEPT_BYTES = 8 * 1024 * 1024
 
 
 class Writer:
     """Writes one database. One thread at a time, one scope at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Opens or makes the database. Raises `Broken`; `index.schema` where other tables are."""
+        """Opens or makes the database. Raises `Broken`; `index.schema` where it has other tables."""
         self.path = path
         self._busy = threading.Lock()
         self._is_held = False
@@ -81,28 +80,29 @@ def schema_version() -> int:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite.connect(path, create=not path.exists(), store=_STORE)
+    is_new = not path.exists()
+    connection = sqlite.connect(path, create=is_new, store=_STORE)
     try:
         with sqlite.guarded(_STORE, path):
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             # Checkpoints are made when idle: in the way of a save they would cost it 10 ms.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
-            connection.execute(f"PRAGMA journal_size_limit = {_WAL_KEPT_BYTES}")
-            _lay_out(connection, path)
+            if is_new:
+                _lay_out(connection)
+            elif _version(connection) != schema_version():
+                raise Broken("index.schema", f"{path} was made by another version of pcpd")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _lay_out(connection: sqlite3.Connection, path: Path) -> None:
-    """Makes the tables in an empty database. Raises `Broken` (`index.schema`) where others are."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version == schema_version():
-        return
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _lay_out(connection: sqlite3.Connection) -> None:
     with sqlite.transaction(connection, store=_STORE) as tx:
-        if tx.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            raise Broken("index.schema", f"{path} was made by another version of pcpd")
         for _, _, script in sqlite.scripts(SCHEMA):
             for statement in sqlite.statements(script):
                 tx.execute(statement)
