@@ -81,7 +81,8 @@ class Agent:
     """An MCP client over stdio that costs next to nothing itself: raw JSON-RPC through the relay."""
 
     def __init__(self, person: Person, vault: Path, principal: str) -> None:
-        person.pcpd("--vault", vault, "grant", principal, "--rights", "read,write")
+        grant = ["--rights", "read,write", "--partitions", "personal,work,research,shared,archive"]
+        person.pcpd("--vault", vault, "grant", principal, *grant)
         token = str(person.ask(vault, "token", "create", "--principal", principal)["token"])
         self._relay = subprocess.Popen(
             [sys.executable, "-m", "pcpd", "--vault", str(vault), "mcp", "--principal", principal],
