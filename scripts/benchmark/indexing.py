@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmark import limits
-from benchmark.machine import cpu_seconds, median, memory_mb, size_of, timed, tree_digest
+from benchmark.machine import cpu_seconds, median, memory_mb, size_of, timed, tree_digest, until
 from benchmark.person import ROOT, Person
 from benchmark.report import Row
 from pcpd.vault.ignore import Ignore
@@ -37,32 +37,46 @@ def limit_index(vault: Path, work: Path) -> tuple[dict[str, float], Path]:
 
 
 def from_nothing(person: Person, vault: Path, pages: int, work: Path) -> list[Row]:
-    """Adopts the vault, starts its first owner, then rebuilds; CPU seconds of the owner are what counts."""
+    """Adopts the vault and starts its first owner; CPU seconds of its process are what counts, imports too."""
     before = tree_digest(vault)
     text = size_of(vault, "*.md")
     person.pcpd("init", vault)
     shutil.rmtree(person.home / "state")  # whatever `init` has indexed already
     with person.owner(vault) as owner:
-        first_cpu, first_wall = cpu_seconds(owner.pid), owner.ready_s
-        highest = memory_mb(owner.pid, "VmHWM")
-        limit, _ = limit_index(vault, work)
-        person.ask(vault, "status")
-        started = cpu_seconds(owner.pid)
+        indexed, wall = cpu_seconds(owner.pid), owner.ready_s
+        settled(person, vault)
+        compared = cpu_seconds(owner.pid) - indexed
+        start = cpu_seconds(owner.pid)
         person.pcpd("--vault", vault, "rebuild")
-        rebuilt = cpu_seconds(owner.pid) - started
-        size = size_of(person.home / "state", "index-*.sqlite")
+        rebuilt = cpu_seconds(owner.pid) - start
+        highest = memory_mb(owner.pid, "VmHWM")
+    size = size_of(person.home / "state", "index-*.sqlite")
     same = tree_digest(vault) == before
-    per_page = rebuilt / pages * 1000
-    what = "full index from nothing"
-    note = f"first start, ready after {first_wall:.1f} s: {first_cpu:.1f} CPU s, history included"
-    least, least_page = limit["cpu"], limit["cpu"] / pages * 1000
+    limit, _ = limit_index(vault, work)
+    least = limit["cpu"]
+    ours, least_page = indexed / pages * 1000, least / pages * 1000
+    note = f"ready after {wall:.1f} s; rebuild {rebuilt:.1f} CPU s; comparing with HEAD later {compared:.1f} CPU s"
     return [
-        Row(f"{what}, CPU", pages, rebuilt, least, "s", "≤ 2 × limit", rebuilt <= 2 * least, note),
-        Row("index, CPU a page", pages, per_page, least_page, "ms", "50,000 ≤ 1.2 × 10,000", None),
+        Row(
+            "full index from nothing, CPU",
+            pages,
+            indexed,
+            least,
+            "s",
+            "≤ 2 × limit",
+            indexed <= 2 * least,
+            note,
+        ),
+        Row("index, CPU a page", pages, ours, least_page, "ms", "50,000 ≤ 1.2 × 10,000", None),
         Row("memory while indexing", pages, highest, None, "MB", "≤ 180 MB", highest <= 180),
         Row("size of the index", pages, size / text, None, "× the text", "≤ 3 ×", size <= 3 * text),
         Row("vaults changed by the first index", pages, 0 if same else 1, None, "", "0", same),
     ]
+
+
+def settled(person: Person, vault: Path) -> None:
+    """Waits until every version at rest is in git."""
+    until(lambda: person.ask(vault, "status")["history"]["waiting"] == 0, timeout_s=600, pause_s=1)
 
 
 def unchanged_start(person: Person, vault: Path, pages: int) -> list[Row]:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-Json = dict[str, "object"]
+Json = dict[str, Any]
 
 
 class Person:
