@@ -48,6 +48,10 @@ COMMANDS = {
 }
 
 
+class ClosedPipeError(Exception):
+    """Nobody reads any more."""
+
+
 class Commands(click.Group):
     """Loads a command's module when the command is asked for: a start costs what its command needs."""
 
@@ -62,6 +66,13 @@ class Commands(click.Group):
         module = import_module(f"pcpd.cli.{COMMANDS[cmd_name]}")
         command = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Runs the command; takes a closed pipe out of click's hands, which would make it a failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipeError from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -103,7 +114,7 @@ def run(arguments: Sequence[str]) -> int:
             list(arguments), prog_name="pcpd", standalone_mode=False, obj=Invocation(os.environ)
         )
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (ClosedPipeError, BrokenPipeError):
         _forget_stdout()
         return 0
     except (click.Abort, KeyboardInterrupt):
