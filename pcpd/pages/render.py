@@ -18,8 +18,7 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import RoundTripRepresenter
 
 from pcpd.errors import Invalid
-from pcpd.pages.block import FENCE, find_block
-from pcpd.pages.model import SIZE_LIMIT
+from pcpd.pages.block import FENCE, Text, decode
 from pcpd.pages.nodes import Unreadable, compose
 from pcpd.pages.values import Value, as_meant, written
 from pcpd.pages.verify import says
@@ -80,24 +79,30 @@ def rendered(fields: Mapping[str, Value], body: str) -> bytes:
         written({key: value})
     post = post_format.Post(body, RuamelHandler())
     post.metadata.update(meant)
-    text = post_format.dumps(post)
-    _check(text, meant, body)
-    return text.encode()
-
-
-def _check(text: str, meant: Mapping[str, Value], body: str) -> None:
-    span = find_block(text)
     try:
-        yaml = text[span.start : span.end]
+        data = post_format.dumps(post).encode()
+    except UnicodeEncodeError:
+        raise Invalid("page.content", "the text holds half of a surrogate pair") from None
+    _check(decode(data), meant, body)
+    return data
+
+
+def _check(page: Text, meant: Mapping[str, Value], body: str) -> None:
+    """Raises `Invalid` unless the page has exactly the front matter and the body that were meant."""
+    span = page.span
+    try:
+        yaml = page.text[span.start : span.end]
         compose(yaml)
-        is_right = text[span.body :] == body and (says(yaml, meant) if meant else span.is_absent)
-        size = len(text.encode())
-    except (Unreadable, UnicodeEncodeError):
-        is_right, size = False, 0
-    if not is_right or "\0" in text:
-        raise Invalid("page.content", "the text cannot stand in a page as it is", hint="see docs, *Pages*")
-    if size > SIZE_LIMIT:
-        raise Invalid("page.too-large", f"the page would have more than {SIZE_LIMIT} bytes")
+        is_right = not page.has_bom and page.text[span.body :] == body
+        is_right = is_right and (says(yaml, meant) if meant else span.is_absent)
+    except Unreadable:
+        is_right = False
+    if not is_right:
+        raise Invalid(
+            "page.content",
+            "the text would be taken for something else than the body of a page",
+            hint="begin it with something else than a line `---` or a byte order mark",
+        )
 
 
 def _block_map(fields: Mapping[str, Any]) -> CommentedMap:
