@@ -3,8 +3,8 @@
 Libraries for gitignore match every path against every pattern, which with 20 patterns takes many times as
 long as listing the vault. Here a pattern is a row of segments, and the state of a folder says how far each
 pattern has come on the way down to it; what is left to ask of a file is its name. `git check-ignore` is the
-judge in the tests. Deviations from git: `?` and `[…]` stand for one character, not one byte, and a `/` inside
-`[…]` splits.
+judge in the tests. Deviations from git: `?` and `[…]` stand for one character, not one byte; a `/` inside
+`[…]` splits; `a**/b` is `a*/b`, as git's manual says and git does not do.
 """
 
 import re
@@ -85,13 +85,13 @@ def inside(state: State, name: str) -> State:
     for pattern, at in state:
         segment = pattern.segments[at]
         if segment == ANY_DEPTH:
-            following.append((pattern, at))
+            following.extend(_reached(pattern, at))
         elif at + 1 < len(pattern.segments) and _matcher(segment).fullmatch(name):
             following.extend(_reached(pattern, at + 1))
+    # Files with the same rules share their patterns: of two that came equally far, the stronger, later one counts.
+    unique = tuple(dict.fromkeys(reversed(following)))[::-1]
     # Most patterns hold at any depth. The same tuple again means the same compiled rules again.
-    found = tuple(dict.fromkeys(following))
-    floating = tuple(dict.fromkeys(step for pair in found for step in _reached(*pair)))
-    return state if floating == state else floating
+    return state if unique == state else unique
 
 
 def beginning(state: State, patterns: Iterable[Pattern]) -> State:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,21 +25,22 @@ class Steps:
         """Changes nothing until it is used as a block."""
         self._monkeypatch = monkeypatch
         self._dead = False
+        self._is_outside = False
         self.count = 0
 
     @contextmanager
-    def before(self, step: int, act: Callable[[], None]) -> Iterator[None]:
-        """Within the block, calls `act` just before the step of that number, the first being 1."""
+    def at(self, plan: Mapping[int, Callable[[], None]]) -> Iterator[None]:
+        """Within the block, calls what is planned just before each step, the first being 1."""
         self.count, self._dead = 0, False
         with self._monkeypatch.context() as patch:
             for name in CALLS:
-                patch.setattr(os, name, self._counted(getattr(os, name), step, act, tears=name == "write"))
-            patch.setattr(durable, "_renameat", self._counted(durable._renameat, step, act, tears=False))
+                patch.setattr(os, name, self._counted(getattr(os, name), plan, tears=name == "write"))
+            patch.setattr(durable, "_renameat", self._counted(durable._renameat, plan, tears=False))
             yield
 
     def dying(self, step: int) -> AbstractContextManager[None]:
         """Within the block, the process dies before that step; a write is torn in half first."""
-        return self.before(step, self._die)
+        return self.at({step: self.die})
 
     def full(self, step: int) -> AbstractContextManager[None]:
         """Within the block, the disk is full at that step."""
@@ -47,21 +48,31 @@ class Steps:
         def refuse() -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        return self.before(step, refuse)
+        return self.at({step: refuse})
 
-    def _die(self) -> None:
+    def die(self) -> None:
+        """Ends the process, as far as it can be told."""
         self._dead = True
         raise Died
 
-    def _counted(self, real: Any, step: int, act: Callable[[], None], *, tears: bool) -> Callable[..., Any]:
+    def _counted(
+        self, real: Any, plan: Mapping[int, Callable[[], None]], *, tears: bool
+    ) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             if self._dead:
                 raise Died
+            if self._is_outside:
+                return real(*arguments, **options)
             self.count += 1
-            if self.count == step:
-                if tears and act == self._die:
+            if act := plan.get(self.count):
+                if tears and act == self.die:
                     real(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                act()
+                # What an editor does meanwhile is not a step of ours.
+                self._is_outside = True
+                try:
+                    act()
+                finally:
+                    self._is_outside = False
             return real(*arguments, **options)
 
         return call

@@ -13,8 +13,10 @@ from pcpd.vault import gitignore
 from pcpd.vault.ignore import Ignore
 
 NAMES = ["a", "b", "ab", "abc", "foo", "foo.md", "b.log", "x y", "[a]", "a-b", "Foo"]
-SEGMENTS = ["a", "b", "foo", "*", "**", "a*", "*b", "*.md", "*o*", "?", "a?c", "[ab]", "[!a]", "[a-c]*", "\\a", "[[:alpha:]]",
-            "x\\ y", "[]a]", "[^a]*", "a**", "*a*b*", "\\[a\\]", "[a-", "foo.md", "[z-a]", "[[:nope:]]", "FOO"]  # fmt: skip
+SEGMENTS = [
+    "a", "b", "foo", "FOO", "foo.md", "*", "**", "a*", "*b", "*.md", "*o*", "a**", "*a*b*", "?", "a?c", "[ab]", "[!a]",
+    "[^a]*", "[a-c]*", "[]a]", "[a-", "[z-a]", "[[:alpha:]]", "[[:nope:]]", "\\a", "x\\ y", "\\[a\\]",
+]  # fmt: skip
 
 lines = st.builds(
     lambda negated, rooted, parts, folder, tail: (
@@ -25,9 +27,12 @@ lines = st.builds(
     st.lists(st.sampled_from(SEGMENTS), min_size=1, max_size=3),
     st.booleans(),
     st.sampled_from(["", "", "", " ", "\\ ", "\r"]),
-)
+).filter(
+    lambda line: "[a-/" not in line and not ("a**" in line and "/" in line)
+)  # the deviations that the module tells
 rules = st.lists(
-    st.one_of(lines, st.sampled_from(["", "#a", "\\#a", "\\!a", "/", "!", "!/", "**", "/**", "**/"])), max_size=6
+    st.one_of(lines, st.sampled_from(["", "#a", "\\#a", "\\!a", "/", "!", "!/", "**", "/**", "**/"])),
+    max_size=6,
 )
 
 
