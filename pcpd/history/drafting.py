@@ -44,7 +44,9 @@ class Draft:
         base: str | None,
         *,
         left_out: IndexFile | None,
+        utf8_only: bool,
     ) -> None:
+        self._utf8_only = utf8_only
         self._layout = layout
         self._objects = objects
         self._attributes = attributes
@@ -60,7 +62,9 @@ class Draft:
         """Yields what differs from the base, reading `changes` only as far as it is asked to."""
         rest = iter(changes)
         while chunk := list(islice(rest, CHUNK)):
-            written = [change.file for change in chunk if change.data is not None]
+            written = [
+                change.file for change in chunk if change.data is not None and not self._unfit(change.file)
+            ]
             conversions = self._attributes.conversions(written) if written else {}
             for change in sorted(chunk, key=lambda change: change.is_deletion):
                 step = self._look(change, conversions.get(change.file, _RAW))
@@ -68,7 +72,7 @@ class Draft:
                     yield step
 
     def _look(self, change: Change, how: Conversion) -> Step | None:
-        reason = names.unfit(change.file) or self._inside_another(change.file)
+        reason = self._unfit(change.file) or self._inside_another(change.file)
         if reason:
             self.refused.append(Refused(change.file, reason))
             return None
@@ -93,6 +97,11 @@ class Draft:
             self.unchanged.append(change.file)
             return None
         return Step(Edit(file, old, new), data)
+
+    def _unfit(self, file: str) -> str:
+        if self._utf8_only and not names.is_utf8(file):
+            return "its name is not UTF-8, which needs the git program"
+        return names.unfit(file)
 
     def _removed(self, file: str) -> Step | None:
         old = self._blob(file)

@@ -76,7 +76,10 @@ class Gate:
         if signature != self._seen[path].signature:
             changed_at = now if signature is None else _changed_at(path, now)
             self._seen[path] = _Seen(signature, changed_at)
-        return now - min(self._seen[path].changed_at, now)
+        quiet = now - min(self._seen[path].changed_at, now)
+        if quiet >= QUIET_S:  # once at rest, at rest until it changes, whatever the clock does
+            self._seen[path] = _Seen(signature, 0.0)
+        return quiet
 
     def _age(self, now: float) -> float | None:
         try:

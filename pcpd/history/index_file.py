@@ -7,7 +7,7 @@ or many entries change at once.
 import itertools
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pygit2
@@ -141,11 +141,12 @@ class IndexFile:
 
     def _read(self, path: Path) -> pygit2.Index | None:
         """Opens an index, or gives None for one that libgit2 does not understand."""
-        try:
-            index = pygit2.Index(str(path))
-        except (pygit2.GitError, OSError):
+        # Not through pygit2.Index(path): one that fails to open complains again when it is collected.
+        index = ffi.new("git_index **")
+        if C.git_index_open(index, os.fsencode(path)):
             return None
-        return index
+        take: Callable[[None, object], pygit2.Index] = pygit2.Index.from_c
+        return take(None, index)
 
 
 def _present(index: pygit2.Index, file: str) -> Blob | str | None:

@@ -4,7 +4,6 @@ Not for repositories that it refuses (SHA-256, reftable, unknown extensions): `p
 serialised by a lock, because libgit2's handles are not for several threads at once.
 """
 
-import hashlib
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,10 +12,11 @@ from datetime import datetime
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
-from pcpd.errors import Unavailable
-from pcpd.history import refs
+from pcpd.history import names, refs
+from pcpd.history.blobs import absent, blob_id
 from pcpd.history.layout import Layout
 from pcpd.history.locks import Locks
+from pcpd.history.plumbing import Plumbing
 from pcpd.history.versions import EMAIL, FOLDER, NAME, Blob, Edit, Head
 
 Group = dict[str, "Blob | Group | None"]
@@ -45,10 +45,11 @@ def can_open(layout: Layout) -> bool:
 class Libgit2:
     """One repository's objects, opened once. See `objects.Objects` for what each method promises."""
 
-    def __init__(self, layout: Layout, locks: Locks) -> None:
+    def __init__(self, layout: Layout, locks: Locks, program: Plumbing) -> None:
         prepare()
         self._layout = layout
         self._locks = locks
+        self._program = program
         self._repository = pygit2.Repository(str(layout.gitdir), RepositoryOpenFlag.NO_SEARCH)
         self._guard = threading.RLock()
 
@@ -124,6 +125,8 @@ class Libgit2:
 
     def change_tree(self, base: str | None, edits: Mapping[str, Blob | None]) -> str:
         """Rewrites the trees along the edited paths, and no others."""
+        if not all(map(names.is_utf8, edits)):  # pygit2 takes no other names
+            return self._program.change_tree(base, edits)
         with self._guard:
             tree = self._tree_object(base) if base else None
             made = self._rewrite(tree, _grouped(edits))
@@ -199,22 +202,8 @@ class Libgit2:
         return str(builder.write()) if len(builder) else None
 
 
-def blob_id(data: bytes, algorithm: str) -> str:
-    """Gives git's id of a blob."""
-    return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
 def _side(file: pygit2.DiffFile) -> Blob | None:
     return Blob(int(file.mode), str(file.id)) if int(file.mode) else None
-
-
-def absent(oid: str) -> Unavailable:
-    """Gives the error for an object that is not here."""
-    return Unavailable(
-        "history.absent",
-        f"object {oid} is not in the repository, as in a partial or damaged clone",
-        hint="fetch it with `git fetch --refetch`, or look with `git fsck`",
-    )
 
 
 def _child(tree: pygit2.Object | None, name: str) -> pygit2.Object | None:

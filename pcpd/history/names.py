@@ -29,6 +29,15 @@ def unfit(file: str) -> str:
     return ""
 
 
+def is_utf8(file: str) -> bool:
+    """Tells whether a name's bytes are UTF-8."""
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def composed(name: str) -> str:
     """Gives the NFC form, under which a file system may take two spellings for one."""
     return unicodedata.normalize("NFC", name)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from pcpd.history.libgit2 import absent, blob_id
+from pcpd.history import names
+from pcpd.history.blobs import absent, blob_id
 from pcpd.history.program import Program, failure
 from pcpd.history.versions import Blob, Edit, Head, Moved
 
@@ -41,6 +42,8 @@ class Plumbing:
 
     def entry(self, commit: str, file: str) -> Blob | None:
         """Gives what `commit` has under `file`."""
+        if names.unfit(file):
+            return None
         out = self._program.run("ls-tree", "-z", "--full-tree", commit, "--", file).out
         return next((blob for name, blob in _listed(out) if name == file), None)
 

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from pcpd.errors import Invalid, NotFound
-from pcpd.history import bulk, ground, layout, libgit2, refs
+from pcpd.history import bulk, ground, layout, libgit2, packing, refs
 from pcpd.history.aside import Aside, message_of
 from pcpd.history.attributes import Attributes, Conversion, Unfilterable
 from pcpd.history.configuration import Configuration
@@ -28,7 +28,7 @@ from pcpd.history.libgit2 import Libgit2
 from pcpd.history.locks import Locks
 from pcpd.history.objects import Objects
 from pcpd.history.plumbing import Plumbing
-from pcpd.history.program import LONG_S, Program
+from pcpd.history.program import Program
 from pcpd.history.reading import Reading
 from pcpd.history.versions import (
     EXECUTABLE,
@@ -104,7 +104,7 @@ class Repository:
         """Opens the repository of the vault at `root`, or makes one when `create` and there is none.
 
         `clock` gives wall-clock seconds. Clears what a killed owner left, so that the caller must own the vault.
-        Raises NotFound (`history.none`), Broken (`history.broken`), Unavailable (`history.git_missing`) where
+        Raises NotFound (`history.none`), Broken (`history.broken`), Unavailable (`history.git-missing`) where
         only the git program understands the repository and there is none.
         """
         found = layout.find(root)
@@ -115,9 +115,8 @@ class Repository:
         ours = where.gitdir / "pcpd" / context_id
         locks = Locks(ours / "locks")
         locks.clear()
-        objects: Objects = (
-            Libgit2(where, locks) if libgit2.can_open(where) else Plumbing(program, ours / "scratch")
-        )
+        plumbing = Plumbing(program, ours / "scratch")
+        objects: Objects = Libgit2(where, locks, plumbing) if libgit2.can_open(where) else plumbing
         index = IndexFile(where, program, ours)
         parts = _Parts(
             layout=where,
@@ -184,7 +183,10 @@ class Repository:
         self._gate.check()
         target = self._ground.target(aside)
         left_out = self._index if ground.is_sparse(self._layout, self._configuration) else None
-        draft = Draft(self._layout, self._objects, self._attributes, target.base, left_out=left_out)
+        utf8_only = bool(self._program.problem)
+        draft = Draft(
+            self._layout, self._objects, self._attributes, target.base, left_out=left_out, utf8_only=utf8_only
+        )
         text = message_of(message, principal, aside=target.aside and (self._ground.operation() or "aside"))
         steps = draft.steps(changes)
         first = list(islice(steps, FEW + 1))
@@ -211,11 +213,11 @@ class Repository:
         Raises Moved when HEAD or the branch is not where it was, Busy while git must be left alone.
         """
         with self._guard:
-            self._gate.check()
             target = prepared.target
-            if self._objects.head() != target.head or self._objects.ref(target.ref) != target.tip:
-                raise Moved(target.ref)
             try:
+                self._gate.check()
+                if self._objects.head() != target.head or self._objects.ref(target.ref) != target.tip:
+                    raise Moved(target.ref)
                 self._publish(prepared)
                 self._land(prepared)
             except Locked as error:
@@ -252,15 +254,8 @@ class Repository:
         return () if self._ground.target(False).aside else self._aside.files()
 
     def maintain(self) -> bool:
-        """Packs loose objects when there are many, and never prunes; tells whether it did. For idle times.
-
-        In adopted repositories too, since our objects land there: git's own maintenance tasks, which drop nothing.
-        """
-        if self._program.problem or self._program.version < (2, 30) or not self._has_many_loose():
-            return False
-        tasks = ("--task=loose-objects", "--task=incremental-repack", "--task=commit-graph")
-        self._program.run("maintenance", "run", "--quiet", *tasks, limit_s=LONG_S)
-        return True
+        """Packs loose objects when there are many, and never prunes; tells whether it did. For idle times."""
+        return packing.pack(self._layout, self._program)
 
     # Looking
 
@@ -320,7 +315,7 @@ class Repository:
         return self._reading.log(self._ground.tips(), file, limit=limit, before=before)
 
     def show(self, file: str, rev: str) -> bytes:
-        """Gives a file's bytes in version `rev`, as they were on disk. Raises NotFound (`history.no_version`)."""
+        """Gives a file's bytes in version `rev`, as they were on disk. Raises NotFound (`history.no-version`)."""
         return self._reading.show(file, self.resolve(rev))
 
     def diff(self, file: str | None, old: str | None = None, new: str | None = None) -> str:
@@ -389,7 +384,3 @@ class Repository:
     def _bytes_at(self, commit: str | None, file: str) -> bytes | None:
         found = self._objects.entry(commit, file) if commit else None
         return self._objects.read_blob(found.oid) if found else None
-
-    def _has_many_loose(self) -> bool:
-        folder = self._layout.commondir / "objects" / "17"  # as git guesses: one of 256 folders
-        return folder.is_dir() and len(list(islice(folder.iterdir(), 5))) > 3
