@@ -14,7 +14,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-import snowballstemmer  # type: ignore[import-untyped]
+import snowballstemmer
 
 APART = "\x1f"
 """Stands around each character that is a token of its own; `unicode61` takes it as a separator."""
