@@ -58,3 +58,19 @@ class Invalid(PcpError):
 
 class Broken(PcpError):
     """A store is damaged, or the operating system refused; the run stops here."""
+
+
+def as_told(error: Exception) -> PcpError:
+    """Gives an error that nobody foresaw as one that can be told; for the outermost edges of threads and doors."""
+    if isinstance(error, PcpError):
+        return error
+    if isinstance(error, OSError):
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return Broken(
+            "owner.system", f"the system refused: {what}", hint="look at the disk and its permissions"
+        )
+    return Broken(
+        "owner.fault",
+        f"pcpd met a fault of its own: {error!r}",
+        hint="please report it, with the owner's log",
+    )

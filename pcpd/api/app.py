@@ -18,7 +18,8 @@ def build(served: Served) -> App:
     """Gives the ASGI app of one owner."""
     app = FastAPI(title="pcpd", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.owner = served
-    app.add_exception_handler(PcpError, on_error)
+    for kind in (PcpError, OSError):
+        app.add_exception_handler(kind, on_error)
     app.add_exception_handler(RequestValidationError, _on_malformed)
     app.middleware("http")(_say_version)
     for door in (upkeep, search, pages, history, consent):

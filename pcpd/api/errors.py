@@ -3,7 +3,7 @@
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage
+from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage, as_told
 
 STATUS: dict[type[PcpError], int] = {
     Usage: 400,
@@ -39,6 +39,4 @@ def problem(error: PcpError, status: int | None = None) -> JSONResponse:
 
 async def on_error(_request: Request, error: Exception) -> JSONResponse:
     """FastAPI's handler for the tree."""
-    if not isinstance(error, PcpError):
-        raise error
-    return problem(error)
+    return problem(as_told(error))

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from pcpd import __version__
 from pcpd.api.caller import OwnerOf, in_thread
@@ -15,9 +15,9 @@ router = APIRouter()
 
 
 class AcceptBody(BaseModel):
-    """What is accepted: the mass loss that is kept back or, with `copy`, that this copy replaces the original."""
+    """What is accepted: the mass loss that is kept back or (`copy`) that this copy replaces the original."""
 
-    copy_: bool = False
+    is_copy: bool = Field(default=False, alias="copy")
 
 
 class DoctorBody(BaseModel):
@@ -69,7 +69,7 @@ async def rebuild(owner: OwnerOf) -> dict[str, Any]:
 @router.post("/accept")
 async def accept(owner: OwnerOf, body: AcceptBody) -> dict[str, Any]:
     """Accepts a mass loss, or a copy as the vault that it replaces."""
-    if body.copy_:
+    if body.is_copy:
         answer = await in_thread(owner, lambda: upkeep.accept_copy(owner.memory))
         owner.end()
         return answer

@@ -11,7 +11,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from pcpd import __version__
-from pcpd.errors import PcpError, Usage
+from pcpd.errors import PcpError, Usage, as_told
 from pcpd.mcp_server.tools import BY_NAME, TOOLS, Answer, Tool
 from pcpd.memory.memory import Caller, Memory
 
@@ -42,8 +42,8 @@ def build(memory: Memory, caller: Callable[[], Caller], limiter: CapacityLimiter
 
         try:
             answer = await to_thread.run_sync(run, limiter=limiter)
-        except PcpError as error:
-            return _refused(error)
+        except (PcpError, OSError) as error:
+            return _refused(as_told(error))
         return types.CallToolResult(content=[_text(answer.text)], structured_content=answer.data)
 
     return Server(

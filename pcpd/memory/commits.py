@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from pcpd.errors import PcpError
+from pcpd.errors import PcpError, as_told
 from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
 from pcpd.index.outbox import Due

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pcpd.errors import as_told
 from pcpd.index import outbox
 from pcpd.index import tables as page_tables
 from pcpd.index.dump import Row, dump
@@ -58,7 +59,10 @@ def _standing_notices(memory: Memory) -> dict[str, str]:
 def _history(memory: Memory, waiting: int) -> dict[str, Any]:
     if memory.history is None:
         return {"kept": False, "waiting": waiting, "why": memory.health.notices.get("history", "")}
-    return {"kept": True, "waiting": waiting, **memory.history.describe()}
+    try:
+        return {"kept": True, "waiting": waiting, **memory.history.describe()}
+    except OSError as error:
+        return {"kept": False, "waiting": waiting, "why": as_told(error).message}
 
 
 def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pcpd.errors import Broken, PcpError, Unavailable
+from pcpd.errors import PcpError, Unavailable, as_told
 from pcpd.memory import reconcile, upkeep
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
@@ -102,7 +102,7 @@ class Steward:
         except Unavailable:
             return
         except Exception as error:  # noqa: BLE001 - the edge of the watcher's thread, which must live on
-            self._on_failure(_as_ours(error))
+            self._on_failure(as_told(error))
             self.request_scan("a change could not be brought in")
 
     def _run(self) -> None:
@@ -116,7 +116,7 @@ class Steward:
             try:
                 self._look_after(reasons)
             except Exception as error:  # noqa: BLE001 - the edge of the steward's thread, which must live on
-                self._on_failure(_as_ours(error))
+                self._on_failure(as_told(error))
 
     def _look_after(self, reasons: list[str]) -> None:
         beat = self._beat()
@@ -137,12 +137,3 @@ class Steward:
     def _beat(self) -> Beat:
         clock = self._memory.clock
         return Beat(clock.now_ns() / 1e9, clock.monotonic())
-
-
-def _as_ours(error: Exception) -> PcpError:
-    """Gives an error that nobody foresaw as one that can be told."""
-    if isinstance(error, PcpError):
-        return error
-    return Broken(
-        "owner.fault", f"pcpd met a fault of its own: {error!r}", hint="please report it with the log"
-    )

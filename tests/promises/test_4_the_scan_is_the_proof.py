@@ -30,14 +30,22 @@ class History:
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
-        self.draw = random.Random(seed)
+        self.draw = random.Random(seed)  # noqa: S311 - histories that can be repeated
         self.done: list[str] = []
 
     def step(self) -> None:
         """Does one thing, whatever it is possible now."""
         act = self.draw.choice(
             (self.save, self.save, self.save, self.overwrite, self.rename, self.case_rename, self.delete)
-            + (self.move_folder, self.drop_folder, self.burst, self.ignore, self.attach, self.commit, self.checkout)
+            + (
+                self.move_folder,
+                self.drop_folder,
+                self.burst,
+                self.ignore,
+                self.attach,
+                self.commit,
+                self.checkout,
+            )
         )
         self.done.append(act.__name__)
         act()
@@ -53,7 +61,9 @@ class History:
 
     def text(self) -> str:
         """A page's text, with and without front matter, sometimes broken, with links."""
-        head = self.draw.choice(("", "---\ntitle: T\ntags: [a, b]\n---\n", "---\ntitle: [\n---\n", "\ufeff---\nx: 1\n---\r\n"))
+        head = self.draw.choice(
+            ("", "---\ntitle: T\ntags: [a, b]\n---\n", "---\ntitle: [\n---\n", "\ufeff---\nx: 1\n---\r\n")
+        )
         links = " ".join(f"[[{self.draw.choice(NAMES)}]]" for _ in range(self.draw.randrange(3)))
         return f"{head}# H{self.draw.randrange(9)}\nword{self.draw.randrange(50)} {links}\n"
 
@@ -107,7 +117,9 @@ class History:
 
     def ignore(self) -> None:
         """Changes what is ignored."""
-        self.root.joinpath(".pcpignore").write_text(self.draw.choice(("", "house/\n", "burst1*\n")), encoding="utf-8")
+        self.root.joinpath(".pcpignore").write_text(
+            self.draw.choice(("", "house/\n", "burst1*\n")), encoding="utf-8"
+        )
 
     def attach(self) -> None:
         """Adds a picture."""
@@ -120,11 +132,15 @@ class History:
 
     def checkout(self) -> None:
         """Goes to another branch, or back."""
-        self.git("checkout", "-q", "-f", "-B", f"b{self.draw.randrange(2)}", self.draw.choice(("HEAD", "HEAD~1")))
+        self.git(
+            "checkout", "-q", "-f", "-B", f"b{self.draw.randrange(2)}", self.draw.choice(("HEAD", "HEAD~1"))
+        )
 
     def git(self, *arguments: str) -> None:
         """Runs git as the person would; that it may fail is part of the history."""
-        subprocess.run(["git", "-C", str(self.root), *arguments], capture_output=True, check=False, timeout=60)
+        subprocess.run(
+            ["git", "-C", str(self.root), *arguments], capture_output=True, check=False, timeout=60
+        )
 
 
 def is_in_step(opened: Opened) -> bool:
