@@ -111,6 +111,8 @@ class SaveToFound:
         while True:
             events = os.read(self._queue, 65536)
             length = _HEADER.unpack_from(events)[3]
+            if not length:  # the folder itself is gone
+                return
             name = events[_HEADER.size : _HEADER.size + length].rstrip(b"\0").decode()
             _, front, body = (self._folder / name).read_bytes().decode().split("---\n", 2)
             keys = yaml.load(front, Loader=yaml.CBaseLoader)
