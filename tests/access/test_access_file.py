@@ -12,6 +12,7 @@ import pytest
 from pcpd import durable
 from pcpd.access import access_file
 from pcpd.access.access_file import AccessFile
+from pcpd.access.owned import identity
 from pcpd.errors import Broken, Conflict, Invalid
 from pcpd.policy.grants import Access, Grant, parse_access
 
@@ -78,6 +79,20 @@ def test_an_edit_is_in_force_at_the_next_look(folder: Path) -> None:
     put(folder, BY_HAND.replace(b"agent:claude", b"agent:claudi"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert grants_of(file.current(now)) == ["agent:claudi", "agent:cursor"]
+
+
+def test_a_file_whose_times_are_young_is_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two edits within one tick of the clock leave size, times and inode as they were."""
+    path = put(folder, BY_HAND)
+    same = identity(path)
+    monkeypatch.setattr(access_file, "identity", lambda _: same)
+    file = AccessFile(folder)
+    saved = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    file.current(saved + timedelta(seconds=1))
+    put(folder, BY_HAND.replace(b"agent:claude", b"agent:claudi"))
+    assert grants_of(file.current(saved + timedelta(seconds=3)))[0] == "agent:claudi"
+    put(folder, BY_HAND)
+    assert grants_of(file.current(saved + timedelta(seconds=4)))[0] == "agent:claudi"
 
 
 def test_a_file_at_rest_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The audit trail: rows in order, without content, in a chain that shows what was done to it."""
 
 import json
+import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pcpd.ledger import audit
 from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.ledger import Ledger
 from pcpd.ledger.proof import CHUNK, verify_chain
+from tests.ledger.conftest import Clock
 
 ROW = AuditRow(
     at="2026-11-30T12:00:00Z",
@@ -268,3 +270,24 @@ def test_rows_are_json_ready(ledger: Ledger) -> None:
         "object_ids": [1, 2],
         "counts": {"results": 2, "total": 20},
     }
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_row_from_a_copy_of_the_trail_is_named(
+    ledger: Ledger, tmp_path_factory: pytest.TempPathFactory, clock: Clock, later: int
+) -> None:
+    """It was sealed with the right key after the right row, but it is not what happened here."""
+    audit.record(ledger, rows_of(2))
+    ledger.checkpoint()
+    elsewhere = tmp_path_factory.mktemp("copy")
+    shutil.copy(ledger.path, elsewhere / ledger.path.name)
+    copy = Ledger.open(elsewhere, clock)
+    audit.record(copy, [replace(ROW, outcome="ok")])
+    with copy.reading() as connection:
+        outcome, id_, mac = connection.execute(
+            "SELECT outcome, id, mac FROM audit WHERE number = 3"
+        ).fetchone()
+    copy.close()
+    audit.record(ledger, [replace(ROW, outcome="denied"), *rows_of(later)])
+    change(ledger, "UPDATE audit SET outcome = ?, id = ?, mac = ? WHERE number = 3", outcome, id_, mac)
+    assert faults(ledger) == [f"row {3 + later} was edited, or put in from elsewhere"]

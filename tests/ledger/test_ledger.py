@@ -280,9 +280,13 @@ def test_threads_share_one_ledger(ledger: Ledger) -> None:
     """Each gets the same key and its own numbers; nothing is locked out."""
     found: list[bytes] = []
 
+    together = threading.Barrier(8)
+
     def work(number: int) -> None:
+        together.wait()
         found.append(keys.get_or_create(ledger, "shared"))
-        audit.object_numbers(ledger, [f"{number}-{n}" for n in range(20)])
+        for n in range(20):
+            audit.object_numbers(ledger, [f"{number}-{n}"])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pcpd.policy.context import Context, Member
@@ -106,7 +106,7 @@ def test_a_hidden_page_is_there_for_reviewers_only() -> None:
 
 def test_the_right_to_review_normal_pages_opens_no_sensitive_proposal() -> None:
     """`review` is asked for with the page's own sensitivity."""
-    given = Access((*access("read", sensitivity="sensitive").grants, *access("review").grants))
+    given = READ_ALL_REVIEW_NORMAL
     assert allowed(given, page=SECRET)
     assert allowed(given, page=PROPOSED)
     assert not allowed(given, page=replace(SECRET, hidden=True))
@@ -168,6 +168,16 @@ def test_the_profile_is_found_in_either_unicode_form() -> None:
     assert category_of(False, "semantic", decomposed + "/x", "profil/é") == "profile"
 
 
+READ_ALL_REVIEW_NORMAL = Access(
+    (
+        *access("read", sensitivity="sensitive").grants,
+        *access("review").grants,
+    )
+)
+
+
+@settings(max_examples=300)
+@example(READ_ALL_REVIEW_NORMAL, AGENT)
 @given(worlds.accesses, worlds.principals)
 def test_visibility_and_the_decision_to_read_agree_on_every_page(given_: Access, who: Principal) -> None:
     """The slices say exactly what `decide` says, for hidden and sensitive pages too."""

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from pcpd.index.visible import where
 from pcpd.policy.decide import Facts, Principal, Visibility, decide, visibility
@@ -38,6 +38,7 @@ def seen(pages: sqlite3.Connection, view: Visibility) -> set[Facts]:
     }
 
 
+@settings(max_examples=300)
 @given(access=worlds.accesses, who=worlds.principals)
 def test_the_index_shows_exactly_what_may_be_read(
     pages: sqlite3.Connection, access: Access, who: Principal
