@@ -85,6 +85,7 @@ class Attributes:
     def clean(self, file: str, data: bytes, how: Conversion, *, write: bool) -> str:
         """Gives the id of the blob that git's clean step makes of `data`. Raises Unfilterable."""
         self._check(how.filter)
+        self._check_reach(how.filter, file)
         flags = ("-w",) if write else ()
         settings = (f"filter.{how.filter}.required=true",) if how.filter else ()
         try:
@@ -114,6 +115,24 @@ class Attributes:
         is_ours = self._layout.commondir.stat().st_uid in {os.geteuid(), 0}
         if not is_ours and any(self._configuration.is_set_by_repository(key) for key in keys):
             raise Unfilterable(f"the filter {name!r} is set by a repository that belongs to somebody else")
+
+    def _check_reach(self, name: str, file: str) -> None:
+        """Raises Unfilterable where `git hash-object` would leave the filter out.
+
+        It does not see attributes that only the index still has, and would then store the file in clear. A filter
+        that always fails tells whether it is run.
+        """
+        if not name:
+            return
+        failing = [f"filter.{name}.clean=false", f"filter.{name}.process=", f"filter.{name}.required=true"]
+        path = f"--path={self._layout.prefix}{file}"
+        tried = self._program.run(
+            "hash-object", "--stdin", path, stdin=b"x\n", settings=failing, accept=(0, 128)
+        )
+        if tried.status == 0:
+            raise Unfilterable(
+                f"its filter {name!r} is named by a .gitattributes that is not on disk any more"
+            )
 
     def _ask(self, files: list[str]) -> dict[str, Asked]:
         """Asks git for the attributes of many files at once."""

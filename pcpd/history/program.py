@@ -100,6 +100,7 @@ class Program:
         Raises Locked when a lock is in the way, Unavailable (`history.git-missing`, `history.git-timeout`),
         and Broken (`history.git-failed`) for any other status than those accepted.
         """
+        self._check()
         command = self._command(arguments, settings, self._variables(index, extra or {}))
         runner: Any = self._git_runner()  # its overloads know no bytes with the status
         with _as_file(stdin) as stream:
@@ -123,6 +124,7 @@ class Program:
 
         Leaving the scope closes the input and waits. Raises as `run` does; leaving by an exception kills it.
         """
+        self._check()
         command = self._command(arguments, (), self._variables(None, {}))
         running = self._git_runner().execute(command, istream=PIPE, as_process=True)
         process: Any = running.proc
@@ -181,6 +183,10 @@ class Program:
             "GIT_COMMITTER_EMAIL": EMAIL,
             **extra,
         }
+
+    def _check(self) -> None:
+        if self.problem:
+            raise _missing(self.problem)
 
     def _git_runner(self) -> "Git":
         if self._git is None:

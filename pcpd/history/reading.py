@@ -19,7 +19,15 @@ from pcpd.history.versions import EXECUTABLE, GITLINK, PRINCIPAL, REGULAR, Blob,
 
 _FORMAT = f"%x01%H%x00%ct%x00%an%x00%s%x00%(trailers:key={PRINCIPAL},valueonly,separator=%x2C)%x00"
 _STATUS = re.compile(r"\n?([AMDTRCX])\d*")
-_WORDS = {"A": "added", "M": "modified", "T": "modified", "D": "removed", "R": "renamed", "C": "added"}
+_WORDS = {
+    "A": "added",
+    "M": "modified",
+    "T": "modified",
+    "X": "modified",
+    "D": "removed",
+    "R": "renamed",
+    "C": "added",
+}
 _REV = re.compile(r"[^\s\0-][^\s\0]{0,255}")
 
 
@@ -46,7 +54,9 @@ class Reading:
             "--no-ext-diff", "--no-textconv", f"--format={_FORMAT}", "--end-of-options", *tips, "--", *paths,
             limit_s=LONG_S,
         ).out  # fmt: skip
-        found = [version for version in _versions(out) if version.file or file is None]
+        found = (
+            [version for version, _ in _versions(out)] if file is None else list(_of_one_file(_versions(out)))
+        )
         if before is not None:
             seen = [version.rev for version in found]
             if before not in seen:
@@ -114,7 +124,16 @@ class Reading:
         return found
 
 
-def _versions(out: bytes) -> Iterator[Version]:
+def _of_one_file(versions: Iterator[tuple[Version, bool]]) -> Iterator[Version]:
+    """Ends where the file began: git's `--follow` goes on with whatever it was copied from, were it but empty."""
+    for version, is_copy in versions:
+        if version.file:
+            yield version
+        if is_copy:
+            return
+
+
+def _versions(out: bytes) -> Iterator[tuple[Version, bool]]:
     """Reads `git log -z --name-status` with our header, field by field: names may hold anything but NUL."""
     fields = [os.fsdecode(field) for field in out.split(b"\0")]
     place = 0
@@ -123,18 +142,21 @@ def _versions(out: bytes) -> Iterator[Version]:
             place += 1
             continue
         rev, seconds, author, subject, principal = fields[place : place + 5]
-        place += 5
-        touched: list[tuple[str, str]] = []
-        while place < len(fields):
-            status = _STATUS.fullmatch(fields[place])
-            if status:
-                length = 2 if status[1] in "RC" else 1
-                touched.append((_WORDS.get(status[1], "modified"), fields[place + length]))
-                place += length + 1
-            elif fields[place]:
-                break
-            else:
-                place += 1
-        change, file = touched[0] if touched else ("", "")
+        place, status, file = _touched(fields, place + 5)
         at = datetime.fromtimestamp(int(seconds), UTC)
-        yield Version(rev[1:], at, author, principal, subject, file, change)
+        change = _WORDS.get(status, "")
+        yield Version(rev[1:], at, author, principal, subject, file, change), status == "C"
+
+
+def _touched(fields: list[str], place: int) -> tuple[int, str, str]:
+    """Reads the files of one commit: where it ends, and the first one's status letter and name."""
+    first = ("", "")
+    while place < len(fields):
+        status = _STATUS.fullmatch(fields[place])
+        if status is None and fields[place]:
+            break
+        if status is not None:
+            place += 2 if status[1] in "RC" else 1
+            first = first if first[0] else (status[1], fields[place])
+        place += 1
+    return place, *first
