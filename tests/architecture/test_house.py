@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ class Source:
     room: str
     text: str
 
-    @property
+    @cached_property
     def tree(self) -> ast.Module:
         """The syntax tree."""
         return ast.parse(self.text)
@@ -183,7 +184,11 @@ def empty_names(source: Source) -> Iterator[str]:
 
 
 def sleeping(source: Source) -> Iterator[str]:
-    """Tests wait for conditions: only `until` may sleep, between two looks at one."""
+    """Tests wait for conditions: only `until` may sleep, between two looks at one.
+
+    A pause that only moves a kill to another moment says so on its line: nothing is waited for.
+    """
+    lines = source.text.splitlines()
     allowed = {
         id(node)
         for function in functions(source.tree)
@@ -196,7 +201,9 @@ def sleeping(source: Source) -> Iterator[str]:
             "sleep",
             "asyncio.sleep",
         }
-        if isinstance(node, ast.Call) and is_sleep and id(node) not in allowed and not _yields(node):
+        if not isinstance(node, ast.Call) or not is_sleep or id(node) in allowed or _yields(node):
+            continue
+        if "nothing is waited for" not in lines[node.lineno - 1]:
             yield source.at(node, "sleeps")
 
 

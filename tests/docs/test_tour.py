@@ -5,13 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT, World
+from tests.waiting import until
 
 QUOTES = "house/Heat pump quotes"
 LEFT_OUT = ("./scripts/", "alias ", "service install")
@@ -58,11 +58,7 @@ def versions(world: World, vault: Path) -> int:
 
 def wait_for_versions(world: World, vault: Path, count: int) -> None:
     """Waits as long as a reader may take from one block to the next."""
-    for _ in range(300):
-        if versions(world, vault) >= count:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"there are {versions(world, vault)} versions of {QUOTES}, not {count}")
+    until(lambda: versions(world, vault) >= count, f"{count} versions of {QUOTES}")
 
 
 def test_readme_can_be_followed_word_for_word(world: World, vault: Path) -> None:
