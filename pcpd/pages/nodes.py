@@ -61,7 +61,7 @@ def compose(text: str) -> MappingNode | None:
     if len(text) > SIZE_LIMIT:
         raise Unreadable("front-matter.too-large", f"the front matter has more than {SIZE_LIMIT} characters")
     node = _compose(text)
-    if node is None or (type(node) is ScalarNode and not node.value and not node.style):
+    if node is None or (type(node) is ScalarNode and node.start_mark.index == node.end_mark.index):
         return None
     if type(node) is not MappingNode:
         raise Unreadable("front-matter.invalid", "the front matter is no map of keys and values", 0)

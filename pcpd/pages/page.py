@@ -67,11 +67,15 @@ def parse(path: PagePath, data: bytes) -> Page:
         at = conflict + (1 if hidden else line)
         problems.append(Problem("page.conflict", "a merge left its conflict markers here", at))
     title = values.pop("title", None) or first_title(shown) or path.name
+    edges += links.extract(shown, line)
+    if len(edges) >= links.LINK_LIMIT:
+        edges = edges[: links.LINK_LIMIT]
+        problems.append(Problem("page.links", f"only the first {links.LINK_LIMIT} links are followed"))
     return Page(
         path=path,
         title=title,
         is_conversation="x_session" in values.pop("keys", ()) or _has_messages(shown),
-        links=edges + links.extract(shown, line),
+        links=edges,
         properties=properties,
         body=text if hidden else shown,
         body_line=1 if hidden else line,

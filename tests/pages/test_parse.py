@@ -40,6 +40,7 @@ def codes(text: str | bytes) -> list[str]:
 @example(b"---\na: !%ED%A0%80 x\n---\n")
 @example(b"---\n&a [*a]\n---\n")
 @example(b"---\n? - a\n: b\n---\n")
+@example(b"---\n!\n---\n")
 def test_any_bytes_give_a_page(data: bytes) -> None:
     """Nothing that a file can hold raises, and the same bytes give the same page."""
     found = parse(PATH, data)
@@ -50,6 +51,7 @@ def test_any_bytes_give_a_page(data: bytes) -> None:
 
 
 @settings(max_examples=300)
+@example(b"---\n!\n---\n", "a", "v")
 @given(page_like, st.sampled_from(["a", "b", "a.b", "new"]), st.sampled_from(["v", 3, None, ["x"]]))
 def test_an_edit_of_any_page_is_refused_or_reads_back(
     data: bytes, key: str, value: frontmatter.Value
@@ -416,3 +418,10 @@ def test_a_conversation_is_told_by_its_key_or_its_message_marks() -> None:
     assert page('text\n<!-- pcp:message {"id":"m"} -->\n').is_conversation
     assert not page('text with <!-- pcp:message {"id":"m"} -->\n').is_conversation
     assert not page("plain\n").is_conversation
+
+
+def test_links_beyond_the_bound_are_a_problem() -> None:
+    """The first ten thousand are kept, and the page says that there are more."""
+    found = page("[[a]] " * 10_500)
+    assert len(found.links) == 10_000
+    assert [problem.code for problem in found.problems] == ["page.links"]
