@@ -59,8 +59,9 @@ def dump(reads: Reads) -> Iterator[Row]:
             yield table, tuple(row)
     for table, columns in _OF_PAGES.items():
         for row in reads.execute(
-            f"SELECT p.path, {columns} FROM {table} AS t JOIN pages AS p ON p.id = t.page"  # noqa: S608
-            " ORDER BY 1, 2, 3"
+            # A row whose page is gone would be a fault: it stands under no path.
+            f"SELECT coalesce(p.path, ''), {columns} FROM {table} AS t"  # noqa: S608
+            " LEFT JOIN pages AS p ON p.id = t.page ORDER BY 1, 2, 3"
         ):
             yield table, tuple(row)
     yield from fulltext.dump(reads)

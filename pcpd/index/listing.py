@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pcpd.index import bookmarks
-from pcpd.index.resolve import tail_of
+from pcpd.index.resolve import is_storable, tail_of
 from pcpd.index.rows import PAGE_COLUMNS, PAGE_TABLES, PageRow, page_row
 from pcpd.index.visible import where
 from pcpd.pages.paths import lookup_key
@@ -27,6 +27,8 @@ def find(reads: Reads, text: str) -> list[PageRow]:
 
     Several matches of one way are all given, by path: a clash, or a name in several folders.
     """
+    if not is_storable(text):
+        return []
     wanted = text.removesuffix(".md").strip("/")
     key = lookup_key(wanted)
     tail = tail_of(key)
@@ -50,6 +52,8 @@ def listing(
 
     Raises `Invalid` (`cursor.invalid`).
     """
+    if not is_storable(folder):
+        return PageList((), 0, None)
     condition, values = where(visible)
     prefix = lookup_key(folder.strip("/"))
     if prefix:

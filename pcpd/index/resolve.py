@@ -55,7 +55,7 @@ def form_of(target: str, folder: str) -> Form:
     text = target.strip()
     if text[-3:].lower() == ".md":
         text = text[:-3]
-    if len(text) > _TARGET_LIMIT:
+    if len(text) > _TARGET_LIMIT or not is_storable(text):
         return Form("", exact=True)
     segments = text.split("/")
     is_relative = segments[0] in {".", ".."}
@@ -78,6 +78,15 @@ def tail_of(key: str) -> str:
 def folder_of(key: str) -> str:
     """Gives the folder's lookup form from a page's."""
     return key.rpartition("/")[0]
+
+
+def is_storable(text: str) -> bool:
+    """Tells whether text can be asked for at all: half characters (lone surrogates) are in no path and no name."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def tails_naming(tail: str) -> list[str]:

@@ -70,6 +70,8 @@ class TestFinding:
             ("none", []),
             ("", []),
             ("%", []),
+            ("\ud800", []),
+            ("a\0b", []),
             ("../plan", []),
         ],
     )
@@ -106,6 +108,12 @@ class TestListing:
             assert listing.listing(reader, sees()).total == 0
             assert "hidden" not in [page.path for page in listing.listing(reader, sees("personal")).pages]
             assert listing.recent(reader, sees("work")).total == 2
+
+    def test_a_folder_that_cannot_be_has_no_pages(self, index: Index) -> None:
+        """Half characters, NUL, dots: they are names of nothing."""
+        with index.reader() as reader:
+            for folder in ("\ud800", "a\0b", "..", "%"):
+                assert listing.listing(reader, EVERYTHING, folder=folder) == PageList((), 0, None)
 
     def test_the_newest_come_first(self, index: Index) -> None:
         """By their own time, else their file's."""

@@ -304,7 +304,7 @@ def apply(disk: Disk, index: Index, now: int, change: tuple[object, ...]) -> Non
 
 
 @given(st.lists(changes, max_size=12))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 def test_the_index_equals_a_rebuild_after_any_history(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[object, ...]]
 ) -> None:
