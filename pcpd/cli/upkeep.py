@@ -38,18 +38,24 @@ def _status_rows(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     index = _mapping(answer.get("index"))
     state = "in step" if index.get("in_step") else "not in step yet"
     yield "index", f"{state}, proved {index.get('proved_at') or 'never'}"
-    history = answer.get("history")
-    if isinstance(history, Mapping):
-        yield (
-            "history",
-            ", ".join(f"{key} {value}" for key, value in history.items() if value not in ("", None)),
-        )
-    elif history is not None:
-        yield "history", str(history)
+    yield "history", _history_words(_mapping(answer.get("history")))
     if answer.get("lost"):
         yield "lost", f"{counted(answer['lost'], 'page')} gone at once, kept back: see `pcpd accept`"
     for left in _items(answer.get("left_out")):
         yield "left out", str(left.get("file", left))
+
+
+def _history_words(history: Mapping[str, Any]) -> str:
+    """Says whose repository it is, which branch, and what waits to be committed."""
+    if not history.get("kept", True):
+        return f"none is kept: {history.get('why') or 'see the notices'}"
+    words = [f"{history.get('kind', '')} repository".strip(), f"branch {history.get('branch') or 'none'}"]
+    if history.get("operation"):
+        words.append(f"a {history['operation']} is under way")
+    if history.get("detached"):
+        words.append("HEAD is detached")
+    words.append(f"{counted(history.get('waiting') or 0, 'version')} waiting to be committed")
+    return ", ".join(words)
 
 
 @command("doctor", short_help="Check the vault and name every problem")

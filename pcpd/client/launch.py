@@ -20,7 +20,7 @@ _CLASSES: Mapping[int, type[PcpError]] = {
     5: errors.Denied,
     6: errors.Conflict,
 }
-_started: list["subprocess.Popen[bytes]"] = []  # kept, so that Python does not lament a child that goes on
+_started: list["subprocess.Popen[bytes]"] = []  # kept to be reaped when they end
 _LOG_BYTES = 64 * 1024
 
 
@@ -45,7 +45,7 @@ def start(root: Path, log: Path, environ: Mapping[str, str]) -> "subprocess.Pope
                 env=environment(environ),
                 start_new_session=True,
             )
-            _started.append(child)
+            _started[:] = [*(each for each in _started if each.poll() is None), child]
             return child
         finally:
             os.close(words)

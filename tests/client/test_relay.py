@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from pcpd.client.relay import Lines
 from pcpd.client.session import KEY
 from tests.client.conftest import Scene
 from tests.client.fake_owner import Die, FakeOwner, Message
+from tests.waiting import until
 
 GENEROUS_S = 30.0
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
@@ -35,14 +35,6 @@ def echo(message: Message) -> list[Message]:
         if "id" in message
         else []
     )
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Waits until something holds."""
-    ends_at = time.monotonic() + GENEROUS_S
-    while not condition():
-        assert time.monotonic() < ends_at, "it never came to that"
-        time.sleep(0.005)
 
 
 class Client:
@@ -142,9 +134,7 @@ def test_next_owner_is_reached_within_a_second_and_no_write_is_doubled(
         return echo(message)
 
     second = scene.owner(mcp=write)
-    came = time.monotonic()
     assert relayed.hear() == {"jsonrpc": "2.0", "id": 1, "result": {"was": "tools/call"}}
-    assert time.monotonic() - came < GENEROUS_S
     assert list(written.values()) == [1]
     assert [each["method"] for each in second.heard] == [
         "initialize",

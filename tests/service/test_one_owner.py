@@ -1,0 +1,253 @@
+"""One process owns a vault at a time; everything else is its client (architecture.md, *The owner*)."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.conftest import GENEROUS_S, Machine, gone, kill
+from tests.waiting import until
+
+
+def test_command_starts_an_owner_where_there_is_none(machine: Machine) -> None:
+    """It stays, for the next command; the person sees the result and nothing else."""
+    done = machine.pcpd("search", "boiler")
+    assert done.stdout.startswith("boiler  Boiler\n")
+    assert done.stderr == "1 page.\n"
+    assert machine.owner_pid() == machine.owner_pid()
+
+
+def test_init_leaves_no_owner_behind(machine: Machine) -> None:
+    """And a second init changes nothing."""
+    before = {path: path.stat().st_mtime_ns for path in machine.vault.rglob("*")}
+    done = machine.world.pcpd("init", machine.vault)
+    assert (done.returncode, "already" in done.stderr) == (0, True)
+    assert {path: path.stat().st_mtime_ns for path in machine.vault.rglob("*")} == before
+    owner = machine.run()
+    assert owner.poll() is None
+
+
+@pytest.mark.parametrize("other_path", [False, True])
+def test_second_run_says_who_owns_the_vault(machine: Machine, *, other_path: bool) -> None:
+    """By the same path or by a link: status 3."""
+    owner = machine.run()
+    vault = machine.vault
+    if other_path:
+        vault = machine.world.home / "link"
+        vault.symlink_to(machine.vault)
+    second = machine.world.pcpd("--vault", vault, "run", check=False)
+    assert second.returncode == 3
+    assert f"process {owner.pid} owns" in second.stderr
+    assert owner.poll() is None
+
+
+def test_two_that_start_together_are_one_owner_and_one_refusal(machine: Machine) -> None:
+    """The kernel's lock decides."""
+    both = [machine.world.start("--vault", machine.vault, "run") for _ in range(2)]
+    machine.owners += both
+    until(lambda: any(each.poll() is not None for each in both))
+    (loser,) = [each for each in both if each.poll() is not None]
+    (winner,) = [each for each in both if each is not loser]
+    assert loser.returncode == 3
+    assert f"process {winner.pid} owns" in loser.stderr.read()
+    assert machine.owner_pid() == winner.pid
+
+
+def test_owner_of_a_client_hands_over_to_run(machine: Machine) -> None:
+    """The person's own owner outranks one that a command started."""
+    pid = machine.owner_pid()
+    owner = machine.run()
+    until(lambda: gone(pid))
+    assert machine.owner_pid() == owner.pid
+
+
+def test_clients_that_come_together_have_one_owner(machine: Machine) -> None:
+    """However many start at the same moment, all are served."""
+    with ThreadPoolExecutor(6) as pool:
+        pids = set(pool.map(lambda _: machine.owner_pid(), range(6)))
+    assert len(pids) == 1
+
+
+def test_killed_owner_leaves_nothing_to_clean_up(machine: Machine) -> None:
+    """Its socket stays, and the next command works all the same."""
+    for _ in range(2):
+        kill(machine.owner_pid())
+        assert machine.json("search", "boiler")["total"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_the_owner_cleanly(machine: Machine, number: int) -> None:
+    """It drains, removes its sockets, and says that all is well."""
+    owner = machine.run()
+    machine.pcpd("edit", "boiler", "--append", "Paid.")
+    owner.send_signal(number)
+    assert owner.stderr
+    assert (owner.wait(GENEROUS_S), owner.stderr.read()) == (0, "")
+    assert not list(Path(machine.env["XDG_RUNTIME_DIR"]).rglob("socket"))
+    log = subprocess.run(["git", "log", "--oneline", "--", "boiler.md"], cwd=machine.vault, env=dict(machine.env),
+                         capture_output=True, text=True, check=True)  # fmt: skip
+    assert log.stdout
+
+
+def test_owner_elsewhere_is_named_with_the_folders_looked_in(machine: Machine, tmp_path: Path) -> None:
+    """A client with another HOME and runtime folder finds the lock taken and no socket: status 3."""
+    machine.run()
+    env = {**machine.env, "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": "",
+           "XDG_CONFIG_HOME": "", "TMPDIR": str(tmp_path)}  # fmt: skip
+    (tmp_path / "run").mkdir(mode=0o700)
+    done = subprocess.run(
+        [sys.executable, "-m", "pcpd", "--vault", machine.vault, "search", "boiler"],
+        env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert str(tmp_path / "run" / "pcpd") in done.stderr
+
+
+def test_client_without_runtime_folder_finds_the_owner(machine: Machine) -> None:
+    """An MCP client's environment is poor; state and socket folders are looked through."""
+    env = {name: value for name, value in machine.env.items() if name != "XDG_RUNTIME_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pcpd", "--vault", machine.vault, "status", "--json"],
+        env=env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert machine.owner_pid() == json.loads(done.stdout)["owner"]["pid"]
+
+
+def test_copied_vault_gets_state_of_its_own(machine: Machine) -> None:
+    """Both are served at once; tokens and grants of the one say nothing in the other."""
+    machine.pcpd("token", "create", "--principal", "agent:c")
+    machine.pcpd("grant", "agent:c", "--rights", "read")
+    copy = machine.world.home / "copy"
+    shutil.copytree(machine.vault, copy)
+    copied = Machine(machine.world, copy)
+    assert copied.json("token", "list")["tokens"] == []
+    assert copied.json("grant")["grants"] == []
+    assert copied.owner_pid() != machine.owner_pid()
+    assert "copy" in json.dumps(copied.json("status")["notices"])
+    (copy / "boiler.md").unlink()
+    until(lambda: copied.json("search", "boiler")["total"] == 0)
+    assert machine.json("search", "boiler")["total"] == 1
+
+
+def test_moved_vault_keeps_its_state(machine: Machine) -> None:
+    """The same vault at another path, with its tokens."""
+    token = machine.json("token", "create", "--principal", "agent:c")["id"]
+    kill(machine.owner_pid())
+    moved = Machine(machine.world, machine.vault.rename(machine.world.home / "moved"))
+    assert [each["id"] for each in moved.json("token", "list")["tokens"]] == [token]
+
+
+def test_vault_that_cannot_be_opened_says_why_through_every_client(machine: Machine) -> None:
+    """The owner's own words, not that it ended."""
+    (machine.vault / ".pcp" / "context.yaml").write_text("id: [\n")
+    done = machine.pcpd("search", "boiler", check=False)
+    assert done.returncode == 1
+    assert "context.yaml" in done.stderr
+
+
+def test_owner_of_a_client_ends_when_idle(machine: Machine) -> None:
+    """And removes its sockets."""
+    owner = machine.world.start("--vault", machine.vault, "run", "--idle-exit", "0.2s")
+    machine.owners.append(owner)
+    assert owner.wait(GENEROUS_S) == 0
+
+
+@pytest.fixture
+def agent(machine: Machine) -> Iterator["subprocess.Popen[bytes]"]:
+    """A relay for an agent that may read and write."""
+    token = machine.json("token", "create", "--principal", "agent:c")["token"]
+    machine.pcpd("grant", "agent:c", "--rights", "read,write")
+    relay = subprocess.Popen(
+        [sys.executable, "-m", "pcpd", "--vault", machine.vault, "mcp", "--principal", "agent:c"],
+        env={**machine.env, "PCPD_TOKEN": token}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    yield relay
+    relay.kill()
+    relay.communicate()
+
+
+def call(relay: "subprocess.Popen[bytes]", identity: int, method: str, **params: Any) -> None:
+    """Sends a request."""
+    assert relay.stdin
+    relay.stdin.write(
+        json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode() + b"\n"
+    )
+    relay.stdin.flush()
+
+
+def answer(relay: "subprocess.Popen[bytes]") -> Any:
+    """Waits for the next message."""
+    assert relay.stdout
+    return json.loads(relay.stdout.readline())
+
+
+def begin(relay: "subprocess.Popen[bytes]") -> None:
+    """Shakes hands, as the SDK's client does."""
+    info = {"name": "test", "version": "1"}
+    call(relay, 0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+    assert "result" in answer(relay)
+    assert relay.stdin
+    relay.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+    relay.stdin.flush()
+
+
+def test_agents_session_outlives_its_owners(machine: Machine, agent: "subprocess.Popen[bytes]") -> None:
+    """Killed before each call; the relay starts the next one, and each page is written once."""
+    begin(agent)
+    for number in range(1, 4):
+        kill(machine.owner_pid())
+        call(
+            agent,
+            number,
+            "tools/call",
+            name="write_page",
+            arguments={"path": f"notes/n{number}", "content": "text"},
+        )
+        said = answer(agent)
+        assert said["id"] == number
+        assert not said["result"].get("isError"), said
+    assert {path.name for path in (machine.vault / "notes").iterdir()} == {"n1.md", "n2.md", "n3.md"}
+
+
+def test_write_during_which_the_owner_is_killed_is_made_once(
+    machine: Machine, agent: "subprocess.Popen[bytes]"
+) -> None:
+    """Killed before the file is there, or as soon as it is: the answer says what is on disk.
+
+    An owner that dies between the file and its note of the key leaves a page that the repeated write meets: it
+    is then refused with the version that stands there, and never written a second time.
+    """
+    begin(agent)
+    for number in range(1, 7):
+        pid, file = machine.owner_pid(), machine.vault / "notes" / f"n{number}.md"
+        arguments = {"path": f"notes/n{number}", "content": "text"}
+        call(agent, number, "tools/call", name="write_page", arguments=arguments)
+        if number % 2:
+            until(file.exists)
+        os.kill(pid, signal.SIGKILL)
+        said = answer(agent)
+        assert said["id"] == number
+        version = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert version in json.dumps(said["result"]), said
+        assert not said["result"].get("isError") or "page.exists" in json.dumps(said)
+    names = sorted(path.name for path in (machine.vault / "notes").iterdir())
+    assert names == [f"n{number}.md" for number in range(1, 7)]
+
+
+def test_agent_without_a_token_hears_how_it_gets_one(machine: Machine) -> None:
+    """As the answer to its first message."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pcpd", "--vault", machine.vault, "mcp", "--principal", "agent:c"],
+        env=dict(machine.env), input=b'{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}\n',
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert "pcpd token create" in json.loads(done.stdout)["error"]["message"]
