@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import ROOT, World
 from tests.waiting import until
+from tests.waiting import until
 
 QUOTES = "house/Heat pump quotes"
 LEFT_OUT = ("./scripts/", "alias ", "service install")
@@ -56,11 +57,6 @@ def versions(world: World, vault: Path) -> int:
     return len(json.loads(world.pcpd("--vault", vault, "log", QUOTES, "--json").stdout)["versions"])
 
 
-def wait_for_versions(world: World, vault: Path, count: int) -> None:
-    """Waits as long as a reader may take from one block to the next."""
-    until(lambda: versions(world, vault) >= count, f"{count} versions of {QUOTES}")
-
-
 def test_readme_can_be_followed_word_for_word(world: World, vault: Path) -> None:
     """Its last word is a search that finds what was just written."""
     (block,) = blocks(ROOT / "README.md")
@@ -69,12 +65,12 @@ def test_readme_can_be_followed_word_for_word(world: World, vault: Path) -> None
 
 def test_tour_can_be_followed_word_for_word(world: World, vault: Path) -> None:
     """Between the edit and the look at earlier versions, the reader takes longer than a commit waits."""
-    wait_for_versions(world, vault, 1)
+    until(lambda: versions(world, vault) == 1)
     said = ""
     for block in blocks(ROOT / "docs" / "tour.md"):
         said += walk(world, vault, block)
         if "Adler asks" in block:
-            wait_for_versions(world, vault, 2)
+            until(lambda: versions(world, vault) == 2)
     assert "+Adler asks for 2,000 more." in said
     assert re.search(r"unresolved\s+Cellar", said)
     assert '"PCPD_TOKEN": "pcp_' in said
