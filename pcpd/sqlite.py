@@ -76,6 +76,7 @@ def connect(
     create: bool = False,
     durable: bool = False,
     store: str = "store",
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
 ) -> sqlite3.Connection:
     """Opens a database that any one thread at a time may use.
 
@@ -93,6 +94,7 @@ def connect(
             timeout=BUSY_MS / 1000,
             isolation_level=None,
             check_same_thread=False,
+            factory=factory,
         )
         try:
             _set_up(connection, read_only=read_only, durable=durable)

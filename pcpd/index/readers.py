@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
+from weakref import WeakSet
 
 from pcpd import sqlite
 from pcpd.errors import Unavailable
@@ -14,6 +16,35 @@ WAIT_SECONDS = 10.0
 _CACHE_KIB = 2 * 1024
 
 
+class _Reader(sqlite3.Connection):
+    """A connection that knows its cursors.
+
+    One that is left half read keeps its point in time alive, even over a rollback: whoever got the connection
+    next would read old rows.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Takes what `sqlite3.connect` passes on."""
+        super().__init__(*arguments, **options)
+        self._cursors: WeakSet[sqlite3.Cursor] = WeakSet()
+
+    def execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        """Runs one statement."""
+        cursor = self.cursor()
+        self._cursors.add(cursor)
+        return cursor.execute(sql, values)
+
+    def finish(self) -> bool:
+        """Ends all reading, so that what is half read cannot be read on; tells whether it may be lent again."""
+        try:
+            for cursor in list(self._cursors):
+                cursor.close()
+            self.rollback()
+        except sqlite3.Error:
+            return False
+        return True
+
+
 class Readers:
     """Lends at most READERS connections; keeps idle ones; moves to another file while old readers finish."""
 
@@ -21,8 +52,8 @@ class Readers:
         """Opens nothing yet: a connection is made when one is asked for."""
         self._path = path
         self._changed = threading.Condition()
-        self._idle: list[sqlite3.Connection] = []
-        self._lent: dict[sqlite3.Connection, Path] = {}
+        self._idle: list[_Reader] = []
+        self._lent: dict[_Reader, Path] = {}
         self._leaving: list[tuple[Path, Callable[[], None]]] = []
         self._slots = READERS
         self._is_closed = False
@@ -53,7 +84,7 @@ class Readers:
             _close_all(self._idle)
             self._changed.notify_all()
 
-    def _lend(self) -> sqlite3.Connection:
+    def _lend(self) -> _Reader:
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_closed or self._slots > 0, WAIT_SECONDS):
                 raise Unavailable(
@@ -66,12 +97,12 @@ class Readers:
             self._lent[connection] = self._path
             return connection
 
-    def _take_back(self, connection: sqlite3.Connection) -> None:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+    def _take_back(self, connection: _Reader) -> None:
+        is_usable = connection.finish()
         with self._changed:
             self._slots += 1
-            if self._lent.pop(connection) == self._path and not self._is_closed:
+            is_usable &= self._lent.pop(connection) == self._path
+            if is_usable and not self._is_closed:
                 self._idle.append(connection)
             else:
                 connection.close()
@@ -85,12 +116,12 @@ class Readers:
             self._leaving.remove((path, when_left))
 
 
-def _close_all(connections: list[sqlite3.Connection]) -> None:
+def _close_all(connections: list[_Reader]) -> None:
     while connections:
         connections.pop().close()
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite.connect(path, read_only=True, store="index")
+def _open(path: Path) -> _Reader:
+    connection = cast("_Reader", sqlite.connect(path, read_only=True, store="index", factory=_Reader))
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection

@@ -133,16 +133,13 @@ class Index:
 
         Any thread may call it; it blocks neither readers nor the writer. Tells whether all was moved.
         """
-        with (
-            sqlite.guarded(_STORE, self.path),
-            closing(sqlite.connect(self.path, store=_STORE)) as connection,
-        ):
-            connection.execute("PRAGMA busy_timeout = 0")
-            busy, in_wal, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            is_done = not busy and in_wal == moved
-            if is_done and self.wal_bytes() > _WAL_KEPT_BYTES:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return is_done
+        path = self.path
+        try:
+            return _checkpoint(path)
+        except Broken:
+            if path != self.path:  # a swap has just taken the file away
+                return False
+            raise
 
     def optimize(self) -> bool:
         """Merges a small part of the full text's segments, on the writer; tells whether there may be more."""
@@ -151,7 +148,7 @@ class Index:
 
     def wal_bytes(self) -> int:
         """The size of the `-wal`: much of it makes readers slower, so it is time for `checkpoint`."""
-        return _size(self.path.with_name(f"{self.path.name}-wal"))
+        return _size(_wal(self.path))
 
     def size_bytes(self) -> int:
         """What the index takes on the disk."""
@@ -235,6 +232,20 @@ def _names(folder: Path) -> list[str]:
 
 def _path(folder: Path, number: int) -> Path:
     return folder / f"index-{number}.sqlite"
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _checkpoint(path: Path) -> bool:
+    with sqlite.guarded(_STORE, path), closing(sqlite.connect(path, store=_STORE)) as connection:
+        connection.execute("PRAGMA busy_timeout = 0")
+        busy, in_wal, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        is_done = not busy and in_wal == moved
+        if is_done and _size(_wal(path)) > _WAL_KEPT_BYTES:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return is_done
 
 
 def _remove(path: Path) -> None:

@@ -332,6 +332,17 @@ class TestReading:
                 raise ZeroDivisionError
         assert paths_of(index) == ["a"]
 
+    def test_rows_left_half_read_do_not_hold_the_next_reader_back(self, index: Index) -> None:
+        """Their cursor is closed with the scope; else SQLite would keep its point in time for the next one."""
+        fill(index, {"b.md": "beta", "c.md": "gamma"})
+        with index.reader() as reader:
+            rows = reader.execute("SELECT path FROM pages")
+            next(rows)
+        fill(index, {"d.md": "delta"})
+        assert paths_of(index) == ["a", "b", "c", "d"]
+        with pytest.raises(sqlite3.ProgrammingError):
+            next(rows)
+
     def test_nobody_reads_a_closed_index(self, tmp_path: Path) -> None:
         """A late request is told that the owner is going."""
         index = Index.open(tmp_path)
