@@ -67,10 +67,7 @@ def read(data: bytes) -> dict[str, Value]:
     """
     yaml = _editable(data).yaml
     node = compose(yaml)
-    try:
-        return {} if node is None else {key.value: spelled(value) for key, value in node.value}
-    except Unreadable as error:
-        raise _unparsable(error) from None
+    return {} if node is None else {key.value: spelled(value, yaml) for key, value in node.value}
 
 
 def set_key(data: bytes, key: str, value: Value) -> bytes:

@@ -1,4 +1,4 @@
-"""Links of a page's text, and the forms under which their targets are looked up. Source: pages.md §3.
+"""Links of a page's text, as written; which page each means, `index.resolve` says. Source: pages.md §3.
 
 Wiki links and embeds, Markdown links to `.md` files, and Basic Memory's `- rel [[Target]]` lines count,
 outside code and HTML comments; links in `%% %%` count, as Obsidian's own cache has them. Relations in the
@@ -7,15 +7,12 @@ front matter are read by `keys`.
 
 import re
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
 from pcpd.pages.markdown import code
 from pcpd.pages.model import Link
-from pcpd.pages.paths import lookup_key
 
 LINK_LIMIT = 10_000
-Form: TypeAlias = tuple[Literal["path", "name", "alias"], str]
 
 _OPENING = re.compile(r"\[\[([^\[\]\n]++)\]\]|\]\(")
 _DESTINATION = re.compile(
@@ -64,44 +61,6 @@ def split_target(inner: str) -> tuple[str, str, str]:
     target, _, alias = inner.replace("\\|", "|").partition("|")
     target, _, heading = target.partition("#")
     return target.strip(), heading.strip(), alias.strip()
-
-
-def candidates(target: str, from_path: str) -> list[Form]:
-    """Gives the forms under which `target`, as written on the page `from_path`, is looked up, best first.
-
-    Keys are NFC and case folded (`lookup_key`), without `.md`. Order: the exact path, the path relative to
-    the page's folder, the file name, an alias. A leading `/` means the vault's root alone; `./` and `../`
-    mean the page's folder alone, and nothing where they would leave the vault.
-    """
-    key = lookup_key(target.strip())
-    alias: Form = ("alias", key)
-    key = key.removesuffix(".md")
-    if not key or "\0" in key:
-        return []
-    folder = lookup_key(from_path).rpartition("/")[0]
-    if key.startswith("/"):
-        return _paths(key.lstrip("/"))
-    relative = f"{folder}/{key}" if folder else key
-    if key.startswith(("./", "../")):
-        return _paths(relative)
-    forms = _paths(key)
-    forms += [form for form in _paths(relative) if form not in forms]
-    if "/" not in key:
-        forms.append(("name", key))
-    return [*forms, alias]
-
-
-def _paths(key: str) -> list[Form]:
-    """Gives the path `key` without its `.` and `..`, none if it leaves the vault."""
-    segments: list[str] = []
-    for segment in key.split("/"):
-        if segment == ".." and not segments:
-            return []
-        if segment == "..":
-            segments.pop()
-        elif segment not in {"", "."}:
-            segments.append(segment)
-    return [("path", "/".join(segments))] if segments else []
 
 
 def _outside_code(body: str) -> Iterator[re.Match[str]]:

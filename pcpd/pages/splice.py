@@ -6,6 +6,7 @@ says what was meant is `verify`'s to judge.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, NamedTuple, TypeAlias
 
 from pcpd.errors import Invalid, NotFound
@@ -143,9 +144,9 @@ class Splicer:
         if place.is_flow or not item.is_block:
             return self._in_place(item, value, in_flow=place.is_flow)
         if item.kind == "list" and isinstance(value, Sequence) and not isinstance(value, str) and value:
-            lines = self._as_block_list(item, value)
-            if lines is not None:
-                return self._spliced(item.start, item.end, lines)
+            text = self._with_block_list(item, value)
+            if text is not None:
+                return text
         return self._beside_key(place, item, value)
 
     def _in_place(self, item: Item, value: Value, *, in_flow: bool) -> str:
@@ -166,14 +167,23 @@ class Splicer:
         comment = _comment(self._text[colon:line_end])
         return self._spliced(colon, max(self._content_end(item.end), line_end), f" {written(value)}{comment}")
 
-    def _as_block_list(self, item: Item, values: Sequence[Value]) -> str | None:
-        """Gives the lines of a block list in the style of `item`; None where its layout is not plain."""
-        start = self._text.rfind("\n", 0, item.start) + 1
-        indent = self._text[start : item.start]
+    def _with_block_list(self, item: Item, values: Sequence[Value]) -> str | None:
+        """Gives the text with `values` as the block list `item`: lines of items at its start and end that stay
+        as they are keep their comments. None where the layout of the list is not plain.
+        """
+        first = self._text.rfind("\n", 0, item.start) + 1
+        indent = self._text[first : item.start]
         if item.anchor or item.tag or indent.strip(" "):
             return None
-        gap = self._gap(item, item.items[0])
-        return f"{self._newline}{indent}".join(f"-{gap}{written(value)}" for value in values)
+        old, gap = item.items, self._gap(item, item.items[0])
+        head = _kept(old, values)
+        tail = _kept(old[head:][::-1], values[head:][::-1])
+        start = self._line_end(old[head - 1].end) if head else first
+        end = self._line_end(old[len(old) - tail - 1].end) if head + tail < len(old) else start
+        new = values[head : len(values) - tail]
+        return self._spliced(
+            start, end, "".join(f"{indent}-{gap}{written(one)}{self._newline}" for one in new)
+        )
 
     def _with_block_item(self, item: Item, value: Value) -> str:
         column = self._column(self._dash(item))
@@ -277,6 +287,13 @@ def _segments(key: str) -> tuple[str, ...]:
 
 def _pair(item: Item, name: str) -> tuple[Item, Item] | None:
     return next((pair for pair in item.pairs if pair[0].kind == "scalar" and pair[0].value == name), None)
+
+
+def _kept(items: Sequence[Item], values: Sequence[Value]) -> int:
+    """Gives how many items, from the first, already say the string that is to stand in their place."""
+    return sum(
+        1 for _ in takewhile(lambda pair: pair[0].says_string(pair[1]), zip(items, values, strict=False))
+    )
 
 
 def _no_map(segments: tuple[str, ...]) -> Invalid:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from yaml import events
 from yaml._yaml import CParser
 
+from pcpd.pages.values import is_word
+
 Kind = Literal["scalar", "list", "map", "alias"]
 
 
@@ -40,6 +42,11 @@ class Item:
     def is_empty(self) -> bool:
         """Tells whether nothing is written where the value would stand."""
         return self.kind == "scalar" and self.start == self.end
+
+    def says_string(self, value: object) -> bool:
+        """Tells whether every YAML reads the value as the string `value`, as it is written."""
+        is_string = self.kind == "scalar" and not self.tag and (self.style or is_word(self.value))
+        return bool(is_string) and type(value) is str and self.value == value
 
     def names(self, kind: Literal["anchor", "alias"]) -> set[str]:
         """Gives the anchors that stand in the value, or the names that its aliases use."""

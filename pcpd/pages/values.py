@@ -60,20 +60,21 @@ def _written(value: Value, in_flow: bool, depth: int) -> str:
     raise _refused("is no text, number, truth value, list or map")
 
 
-def spelled(node: Node) -> Value:
+def spelled(node: Node, source: str) -> Value:
     """Gives what `node` says, as JSON types: nothing that is written loses its spelling.
 
     A scalar without quotes is a number or a truth value only where JSON would write it in the same letters
     (`3`, `0.5`, `true`); else it is its text (`012`, `1.10`, `no`, dates), as `Plain` where quotes would change
-    what YAML makes of it. The caller has bounded the depth.
+    what YAML makes of it. A map whose keys are no scalars, as in a template's `{{title}}`, is its text in
+    `source`. The caller has bounded the depth.
     """
     if isinstance(node, ScalarNode):
         return _scalar(node.value) if not node.style and not node.tag else node.value
     if isinstance(node, SequenceNode):
-        return [spelled(item) for item in node.value]
+        return [spelled(item, source) for item in node.value]
     if isinstance(node, MappingNode) and has_plain_keys(node):
-        return {key.value: spelled(value) for key, value in node.value}
-    raise Unreadable("front-matter.invalid", "a key is itself a list or a map", node.start_mark.line)
+        return {key.value: spelled(value, source) for key, value in node.value}
+    return source[node.start_mark.index : node.end_mark.index].strip()
 
 
 def parse_assignment(text: str) -> tuple[str, Value]:
@@ -104,7 +105,7 @@ def _typed(text: str) -> Value:
     if bare[:1] in {"[", "{", '"', "'"} and not bare.startswith("[["):
         try:
             node = compose_value(bare)
-            return spelled(node) if node is not None else text
+            return spelled(node, bare) if node is not None else text
         except Unreadable:
             return text
     typed = _scalar(bare)
@@ -122,12 +123,12 @@ def _scalar(text: str) -> Value:
         return int(text)
     if _DECIMAL.fullmatch(text) and repr(float(text)) == text:
         return float(text)
-    return text if _is_word(text) else Plain(text)
+    return text if is_word(text) else Plain(text)
 
 
-def _is_word(text: str) -> bool:
+def is_word(text: str) -> bool:
     """Tells whether every YAML takes `text`, without quotes, for a string."""
-    return text[0].isalpha() and text.lower() not in _WORDS
+    return text[:1].isalpha() and text.lower() not in _WORDS
 
 
 def _is_date(text: str) -> bool:
@@ -143,7 +144,7 @@ def _is_date(text: str) -> bool:
 def _string(text: str, in_flow: bool) -> str:
     if isinstance(text, Plain):
         return text if _is_plain(text, in_flow) or _CLOCK.fullmatch(text) else _quoted(text)
-    return text if text and _is_word(text) and _is_plain(text, in_flow) else _quoted(text)
+    return text if text and is_word(text) and _is_plain(text, in_flow) else _quoted(text)
 
 
 def _key(name: object) -> str:

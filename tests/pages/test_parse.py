@@ -1,6 +1,7 @@
 """Parsing: any bytes give a page, and what cannot be taken is a problem with its line, never an exception."""
 
 import tracemalloc
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -225,12 +226,18 @@ def test_broken_yaml_is_a_problem_and_the_text_stays(block: str, line: int | Non
     assert line is None or problem.line == line
     assert (found.body, found.body_line, found.title) == (text, 1, "Heading")
     assert found.links[0].target == "link"
-    for edit in (frontmatter.set_key, frontmatter.append_item):
+    data = text.encode()
+    edits: tuple[Callable[[], bytes], ...] = (
+        lambda: frontmatter.set_key(data, "x", 1),
+        lambda: frontmatter.append_item(data, "x", 1),
+        lambda: frontmatter.remove_key(data, "ok"),
+        lambda: body.append(data, "x"),
+        lambda: body.replace_text(data, "word", "x"),
+    )
+    for edit in edits:
         with pytest.raises(PcpError) as refused:
-            edit(text.encode(), "x", 1)
+            edit()
         assert refused.value.code == "page.front-matter"
-    with pytest.raises(PcpError):
-        body.append(text.encode(), "x")
 
 
 def test_a_page_that_cannot_say_who_may_see_it_counts_as_sensitive() -> None:
@@ -319,7 +326,7 @@ def test_bytes_that_are_no_utf8_text_are_listed_and_never_edited(data: bytes, co
     found = page(data)
     assert code in [problem.code for problem in found.problems]
     assert "word" in found.body
-    edits = (
+    edits: tuple[Callable[[], bytes], ...] = (
         lambda: frontmatter.set_key(data, "a", 1),
         lambda: frontmatter.remove_key(data, "a"),
         lambda: body.append(data, "x"),
