@@ -60,18 +60,18 @@ def run(chosen: Path | None) -> int:
         made = subprocess.run([pcpd, "init", vault], check=False)
         if made.returncode:
             return made.returncode
-    print(what_next(pcpd, vault), file=sys.stderr, flush=True)
+    print(what_next(pcpd, vault, word="boiler" if chosen is None else "WORD"), file=sys.stderr, flush=True)
     status = _stay([str(pcpd), "--vault", str(vault), "run"])
     return 0 if status == OWNED_ELSEWHERE and _is_served(pcpd, vault) else status
 
 
-def what_next(pcpd: Path, vault: Path) -> str:
+def what_next(pcpd: Path, vault: Path, *, word: str) -> str:
     """Gives what the person can type in another terminal once the owner is ready."""
     start = f"{shlex.quote(str(pcpd))} --vault {shlex.quote(str(vault))}"
     return (
         f"\nYour vault is {vault}. Edit it with any editor; pcpd follows.\n"
         "When the line `ready` appears, type in another terminal:\n\n"
-        f"  {start} search boiler\n"
+        f"  {start} search {word}\n"
         f"  {start} status\n"
         f"  {start} log\n\n"
         "To let an agent in (docs/tour.md shows each step):\n\n"
