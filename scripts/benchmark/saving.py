@@ -1,12 +1,14 @@
 """From an editor's save to an agent's search: one page, many pages at once, and nothing at all."""
 
+import http.client
 import json
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from benchmark.limits import SaveToFound
 from benchmark.machine import cpu_seconds, median, memory_mb, p95, until
@@ -100,7 +102,7 @@ class _Stalls:
     """Asks the owner's health without pause and remembers the longest wait: how long its event loop stood."""
 
     def __init__(self, owner: Owner) -> None:
-        self._url = f"{owner.url}/vault/v1/health"
+        self._address = urlsplit(owner.url).netloc
         self._longest = 0.0
         self._ended = threading.Event()
         self._asker = threading.Thread(target=self._ask)
@@ -113,11 +115,12 @@ class _Stalls:
         return self._longest
 
     def _ask(self) -> None:
-        while not self._ended.wait(0.01):
-            start = time.perf_counter()
-            with urllib.request.urlopen(self._url, timeout=30) as answer:
-                answer.read()
-            self._longest = max(self._longest, (time.perf_counter() - start) * 1000)
+        with closing(http.client.HTTPConnection(self._address, timeout=60)) as connection:
+            while not self._ended.wait(0.01):
+                start = time.perf_counter()
+                connection.request("GET", "/vault/v1/health")
+                connection.getresponse().read()
+                self._longest = max(self._longest, (time.perf_counter() - start) * 1000)
 
 
 def idle(person: Person, vault: Path, pages: int) -> list[Row]:
