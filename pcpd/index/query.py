@@ -183,13 +183,13 @@ def _is_question(typed: str, clauses: list[list[Piece]]) -> bool:
 def _bounded(clauses: list[list[Piece]], excluded: list[Piece], *, is_question: bool) -> Query:
     """Drops repeats, literals and stop words where there is other text, and what is over the bounds."""
     unique = list(dict.fromkeys(tuple(dict.fromkeys(clause)) for clause in clauses))
+    filters = [clause for clause in unique if all(isinstance(piece, Filter) for piece in clause)]
     texts = [clause for clause in unique if not all(isinstance(piece, Filter) for piece in clause)]
     meant = [clause for clause in texts if not all(_is_empty(piece) for piece in clause)]
     content = [clause for clause in meant if not all(_is_stop(piece) for piece in clause)]
     wanted = (content or meant or texts)[:PIECES]
-    filters = [clause for clause in unique if clause not in texts][:PIECES]
     return Query(
-        tuple(tuple(clause[:PIECES]) for clause in (*wanted, *filters)),
+        tuple(tuple(clause[:PIECES]) for clause in (*wanted, *filters[:PIECES])),
         tuple(dict.fromkeys(excluded))[:PIECES],
         is_question=is_question,
     )

@@ -10,7 +10,6 @@
 Cursors freeze what the order hangs on beside the pages themselves (`cursors`).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -26,6 +25,7 @@ MOST = 1_000
 """Results in one piece, at most."""
 
 _LAST_ROW = 2**63 - 1
+_FAR = 1e12  # no score is near it; nor are infinities and what is no number
 _REST = 2  # the stage after `best` and `ranked`
 
 
@@ -229,6 +229,6 @@ def _integers(value: object) -> tuple[int, ...]:
 
 
 def _number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_FAR < value < _FAR:
         cursors.refuse()
-    return value
+    return float(value)

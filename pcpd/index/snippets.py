@@ -22,7 +22,10 @@ _HITS = 24  # of one term in one page; more say nothing new
 # What one more occurrence adds: 1, then 0.37, 0.2, …: BM25's levelling off without lengths.
 _GAIN = [(n + 1) * 2.2 / (n + 2.2) - n * 2.2 / (n + 1.2) for n in range(_HITS + 1)]
 _WORD = re.compile(r"[^\W_]+")
+_CHARACTER = 32
 _ELLIPSIS = "…"
+# Joiners, Thai and Lao AM, vowels and finals of decomposed Hangul, skin tones.
+_JOINED = re.compile("[\u200c\u200d\u0e33\u0eb3\u1160-\u11ff\U0001f3fb-\U0001f3ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,9 @@ def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:
         folded = tokens.fold(body)
         found = sorted((at, number) for number, term in enumerate(terms) for at, _ in _hits(folded, term))
     if not found:
-        return _line(body, 0)
+        return line(body, 0)
     start = _densest(found, weights, width=LENGTH // 2)[1]
-    return _line(body, _unfolded(body, folded, start))
+    return line(body, _unfolded(body, folded, start))
 
 
 def beginnings(text: str, start: str) -> int:
@@ -186,8 +189,8 @@ def _unfolded(body: str, folded: str, at: int) -> int:
     return start + low
 
 
-def _line(body: str, at: int) -> str:
-    """Cuts a piece around a place, between characters as people see them and at spaces where near."""
+def line(body: str, at: int) -> str:
+    """Gives one line of a text around a place, cut between characters as people see them, at spaces if near."""
     start = max(0, at - LENGTH // 4)
     end = min(len(body), start + LENGTH)
     if start > 0:
@@ -201,19 +204,19 @@ def _line(body: str, at: int) -> str:
 
 
 def _between(text: str, at: int) -> int:
-    """Moves a cut back to where no character is torn from its marks, joiners, selectors or second half."""
-    while 0 < at < len(text) and _belongs(text, at):
-        at -= 1
+    """Moves a cut back to where no character is torn from its marks, joiners, selectors or second half.
+
+    A character of more than `_CHARACTER` parts is nobody's, and is cut where it is.
+    """
+    for place in range(at, max(at - _CHARACTER, 0), -1):
+        if place >= len(text) or not _belongs(text, place):
+            return place
     return at
 
 
 def _belongs(text: str, at: int) -> bool:
     after, before = text[at], text[at - 1]
-    if (
-        unicodedata.category(after)[0] == "M"
-        or after in "\u200d\u200c"
-        or "\U0001f3fb" <= after <= "\U0001f3ff"
-    ):
+    if unicodedata.category(after)[0] == "M" or _JOINED.match(after):
         return True
     if before == "\u200d" or (before == "\r" and after == "\n"):
         return True

@@ -29,7 +29,7 @@ def fts5_tokens(text: str) -> list[str]:
         ("Déjà vu, niño!", ["deja", "vu", "nino"]),
         ("Straße Łódź Ærø Þór đá", ["strasse", "lodz", "aero", "thor", "da"]),
         ("İstanbul \u0131s\u0131", ["istanbul", "isi"]),
-        ("ﬁne ＡＢＣ１２ x²", ["fine", "abc12", "x2"]),
+        ("ﬁne \uff21\uff22\uff23\uff11\uff12 x²", ["fine", "abc12", "x2"]),
         ("知识graph", ["知", "识", "graph"]),
         ("図書館でカフェ", ["図", "書", "館", "で", "カ", "フ", "ェ"]),
         ("ภาษา", ["ภ", "า", "ษ", "า"]),
@@ -49,7 +49,7 @@ def test_a_text_splits_into_these_tokens(text: str, expected: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["Déjà vu", "知识graph", "น้ำใส", "हिन्दी", "x👍y", "straße", "a\0b", "Ａ１", "𠮷x"]
+    "text", ["Déjà vu", "知识graph", "น้ำใส", "हिन्दी", "x👍y", "straße", "a\0b", "\uff21\uff11", "𠮷x"]
 )
 def test_fts5_splits_as_queries_are_split(text: str) -> None:
     """Else a phrase would look for tokens that no page has."""
