@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from pcpd.daemon import Running, system_clock
 from pcpd.errors import PcpError
 from pcpd.memory.begin import World, initialise, open_memory
 from pcpd.memory.identity import read_context
-from pcpd.memory.memory import Caller, Memory, Place
+from pcpd.memory.memory import Caller, Clock, Memory, Place
 from pcpd.policy.decide import Principal
 from pcpd.policy.grants import CATEGORIES, Grant
 
@@ -20,10 +22,16 @@ ENTROPY = bytes(range(8))
 
 @dataclass
 class Opened:
-    """A vault that is owned by this test. `restart` closes it and opens it again, as an owner's restart does."""
+    """A vault that is owned by this test. `restart` closes it and opens it again, as an owner's restart does.
+
+    `ahead_s` sets its wall clock forward: git's files then look old, and no commit waits for the gate.
+    `quiet_s` is how long a page must be quiet before it is committed.
+    """
 
     base: Path
     features: tuple[str, ...] = ("review",)
+    ahead_s: int = 0
+    quiet_s: float = 2.0
     failures: list[PcpError] = field(default_factory=list)
     running: Running | None = None
 
@@ -51,13 +59,20 @@ class Opened:
             self.memory.access.grant(Grant(name, (partition,), CATEGORIES, rights))
         return Caller(Principal(name), "mcp", key=key)
 
+    def clock(self) -> Clock:
+        """The clocks of this vault."""
+        plain, ahead = system_clock(), timedelta(seconds=self.ahead_s)
+        return Clock(
+            lambda: plain.now() + ahead, lambda: plain.now_ns() + self.ahead_s * 10**9, plain.monotonic
+        )
+
     def open(self, *, scan: bool = True) -> "Opened":
         """Makes the vault when it is none yet, opens its media and brings the index in step."""
-        outside = World(system_clock(), dict(os.environ))
+        outside = World(self.clock(), dict(os.environ))
         initialise(self.root, outside, ENTROPY, features=self.features)
         place = Place(self.root, self.base / "state" / "v", self.base / "config" / "v", self.base / "state")
         memory = open_memory(place, read_context(self.root), outside)
-        self.running = Running(memory, self.failures.append)
+        self.running = Running(memory, self.failures.append, quiet_s=self.quiet_s)
         if scan:
             self.running.start()
         return self
@@ -88,8 +103,8 @@ def make_opened(tmp_path: Path) -> Iterator[Callable[..., Opened]]:
     """Gives what opens vaults; all are closed at the end, and none may have failed in the background."""
     made: list[Opened] = []
 
-    def make(name: str = "one", *, features: tuple[str, ...] = ("review",)) -> Opened:
-        opened = Opened(tmp_path / name, features)
+    def make(name: str = "one", **options: Any) -> Opened:
+        opened = Opened(tmp_path / name, **options)
         made.append(opened)
         return opened
 

@@ -111,12 +111,11 @@ class Committer:
         except Busy as busy:
             self._retry_s = busy.retry_ms / 1000
             self._tell_of_waiting(busy)
-        except PcpError as error:
+        except Exception as error:  # noqa: BLE001 - the edge of the thread, which must live on
+            told = as_told(error)
             self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
-            self._memory.health.notice(
-                TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message
-            )
-            self._on_failure(error)
+            self._memory.health.notice(TOPIC, f"{told.message}; {told.hint}" if told.hint else told.message)
+            self._on_failure(told)
         else:
             self._retry_s, self._busy_since = 0.0, None
             self._memory.health.notice(TOPIC, None)

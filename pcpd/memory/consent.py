@@ -51,7 +51,7 @@ def grant(memory: Memory, wish: Wish) -> dict[str, object]:
 
 def grants(memory: Memory) -> dict[str, object]:
     """Lists the grants in force and what is wrong with access.yaml, if anything."""
-    access = memory.access.current(memory.clock.now())
+    access = memory.grants()
     return {"grants": [_shown(each) for each in access.grants], "notice": memory.access.notice}
 
 

@@ -18,7 +18,8 @@ from pcpd.memory.health import Health, Losses, Work
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
 from pcpd.policy.context import Context
-from pcpd.policy.decide import Principal, Visibility, visibility
+from pcpd.policy.decide import Decision, Facts, Principal, Visibility, decide, visibility, without_removed
+from pcpd.policy.grants import Access
 from pcpd.vault.files import Files
 from pcpd.vault.ignore import Ignore
 
@@ -132,9 +133,14 @@ class Memory:
         """Says how far long work is; a total of 0 ends it."""
         self.health.work = Work(what, done, total) if total else None
 
+    def grants(self) -> Access:
+        """Gives the grants in force now: those of access.yaml, without those of removed principals."""
+        return without_removed(self.access.current(self.clock.now()), self.context)
+
+    def may(self, caller: Caller, right: str, facts: Facts) -> Decision:
+        """Decides whether the caller has a right on a page with these facts now."""
+        return decide(self.grants(), caller.principal, right, facts, self.clock.now())
+
     def visible_to(self, caller: Caller) -> Visibility:
         """Gives what the caller may read now."""
-        if caller.principal.is_controller:
-            return Visibility(everything=True, hidden=True)
-        now = self.clock.now()
-        return visibility(self.access.current(now), caller.principal, now)
+        return visibility(self.grants(), caller.principal, self.clock.now())

@@ -24,7 +24,6 @@ from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath
 from pcpd.pages.times import to_z
-from pcpd.policy.decide import decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +106,7 @@ def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
         return None
     data = memory.files.read(path.file, SIZE_LIMIT + 1)
     page = parse(path, data.data)
-    now = memory.clock.now()
-    facts = facts_of(memory.context, page)
-    if not decide(memory.access.current(now), caller.principal, "read", facts, now).allowed:
+    if not memory.may(caller, "read", facts_of(memory.context, page)).allowed:
         return None
     return PageRead(page, path.file, data.data, data.version)
 
@@ -122,8 +119,7 @@ def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
     wanted = path.removesuffix(".md")
     with memory.index.reader() as conn:
         found = page_rows.find(conn, wanted) or page_rows.find(conn, path)
-    access, now = memory.access.current(memory.clock.now()), memory.clock.now()
-    rows = [row for row in found if decide(access, caller.principal, "read", row.facts, now).allowed]
+    rows = [row for row in found if memory.may(caller, "read", row.facts).allowed]
     exact = [row for row in rows if row.path == wanted]
     if len(rows) == 1 or exact:
         return PagePath((exact or rows)[0].path)

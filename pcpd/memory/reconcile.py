@@ -79,31 +79,40 @@ def is_ours(memory: Memory, file: str) -> bool:
     return not (folder and memory.ignore.folder(folder)) and not memory.ignore.file(file)
 
 
-def reconcile(memory: Memory, files: Collection[str], urgency: Urgency) -> Reconciled:
-    """Brings the named files into step, in chunks of one transaction each. Waits for the keeper."""
+def reconcile(
+    memory: Memory, files: Collection[str], urgency: Urgency, *, gone: Collection[str] | None = None
+) -> Reconciled:
+    """Brings the named files into step, in chunks of one transaction each. Waits for the keeper.
+
+    `gone` names the files that may have gone for good; another one that is not there is in the middle of a
+    save, and will be told again. None: all may have.
+    """
     done = Reconciled()
     for chunk in _chunks(sorted(files)):
         findings = [look(memory, file) for file in chunk]
-        done += apply_on_keeper(memory, findings, urgency)
+        done += apply_on_keeper(memory, findings, urgency, gone=gone)
     return done
 
 
-def apply_on_keeper(memory: Memory, findings: Sequence[Finding], urgency: Urgency) -> Reconciled:
+def apply_on_keeper(
+    memory: Memory, findings: Sequence[Finding], urgency: Urgency, *, gone: Collection[str] | None = None
+) -> Reconciled:
     """Applies findings on the keeper, from whichever thread this is called."""
     if memory.keeper.is_here():
-        return apply(memory, findings)
-    return memory.keeper.run(urgency, lambda: apply(memory, findings)).result()
+        return apply(memory, findings, gone=gone)
+    return memory.keeper.run(urgency, lambda: apply(memory, findings, gone=gone)).result()
 
 
-def apply(memory: Memory, findings: Sequence[Finding]) -> Reconciled:
+def apply(memory: Memory, findings: Sequence[Finding], *, gone: Collection[str] | None = None) -> Reconciled:
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only."""
     checked = [_check_again(memory, finding) for finding in findings]
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
     with memory.index.transaction() as tx:
         known = {file: row for file in map(_file_of, checked) if (row := pages.file_row(tx, file))}
-        gone = [finding.file for finding in checked if isinstance(finding, Gone) and finding.file in known]
-        held = losses.held_back(memory, tx, gone)
-        removed = [file for file in gone if file not in held]
+        lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
+        lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
+        held = losses.held_back(memory, tx, lost)
+        removed = [file for file in lost if file not in held]
         put = _write(memory, tx, drafts, known)
         pages.remove(tx, *removed)
         for file in sorted({*put, *removed}):

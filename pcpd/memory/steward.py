@@ -83,6 +83,7 @@ class Steward:
         """Scans now, on this thread. A vault that vanished is told in `status` and changes nothing."""
         try:
             upkeep.full_scan(self._memory)
+            upkeep.compare_with_head(self._memory)
         except Unavailable as error:
             self._memory.health.in_step = False
             self._memory.health.notice("vault", f"{error.message}. {error.hint}")
@@ -98,7 +99,7 @@ class Steward:
             self.request_scan(dirty.reason or "many changes")
         try:
             if not dirty.everything:
-                reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT)
+                reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT, gone=dirty.gone)
         except Unavailable:
             return
         except Exception as error:  # noqa: BLE001 - the edge of the watcher's thread, which must live on

@@ -15,6 +15,8 @@ from pcpd.memory.reconcile import Draft, Gone, Reconciled
 from pcpd.pages.changes import changes
 from pcpd.vault.scan import Listing, scan
 
+COMPARED = "compared with HEAD"
+
 
 def full_scan(memory: Memory) -> Reconciled:
     """Lists the vault, compares it with the index and brings every difference into step.
@@ -101,8 +103,8 @@ def accept_copy(memory: Memory) -> dict[str, Any]:
         lock.release()
 
 
-def fill(memory: Memory, index: Index, what: str) -> int:
-    """Fills an empty index that nobody else has from the files as they are; gives how many there are."""
+def fill(memory: Memory, index: Index, what: str) -> list[str]:
+    """Fills an empty index that nobody else has from the files as they are; gives their names."""
     listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity)
     files = sorted(listing.files)
     index.hold()
@@ -116,37 +118,48 @@ def fill(memory: Memory, index: Index, what: str) -> int:
             pages.put_all(tx, [reconcile.put_of(memory, draft) for draft in drafts])
     index.release()
     memory.show_work(what, 0, 0)
-    return len(files)
+    return files
 
 
 def rebuild(memory: Memory) -> dict[str, Any]:
     """Makes the index anew beside the old one, swaps it, and brings in what changed meanwhile."""
     new = memory.index.begin_rebuild()
     try:
-        count = fill(memory, new, "rebuilding")
+        files = fill(memory, new, "rebuilding")
     except BaseException:
         new.discard()
         raise
     carried = memory.keeper.run(Urgency.ACT, lambda: memory.index.swap(new)).result()
     full_scan(memory)
     if not carried:
-        compare_with_head(memory)
-    return {"files": count}
+        # What waited for a commit is not known any more: every file is looked at once.
+        memory.keeper.run(Urgency.SCAN, lambda: mark_all(memory, files)).result()
+    compare_with_head(memory)
+    return {"files": len(files)}
 
 
 def compare_with_head(memory: Memory) -> None:
-    """Marks every file whose version HEAD may not have: after the notes of what waited are lost, or at first.
+    """Marks what HEAD has and the disk has not, for an index that knows nothing of the time before it.
 
-    Files that HEAD has and the disk has not are marked too, unless there are so many that it looks like a loss.
+    Files that are there were marked when they came into the index. So many missing ones that it looks like a
+    loss are kept back. Done once for each index; a note in it says so.
     """
     with memory.index.reader() as conn:
+        if memory.history is None or pages.meta(conn, COMPARED):
+            return
         here = pages.known(conn).keys()
-    head = memory.history.head_files().keys() if memory.history is not None else frozenset[str]()
+    head = memory.history.head_files().keys()
     missing = sorted(file for file in head - here if memory.files.stat(file) is None)
     if losses.is_mass(len(missing), len(head)):
         losses.hold(memory, missing)
         missing = []
-    memory.keeper.run(Urgency.SCAN, lambda: mark_all(memory, [*sorted(here), *missing])).result()
+
+    def job() -> None:
+        mark_all(memory, missing)
+        with memory.index.transaction() as tx:
+            pages.set_meta(tx, COMPARED, "yes")
+
+    memory.keeper.run(Urgency.SCAN, job).result()
 
 
 def mark_all(memory: Memory, files: Sequence[str]) -> None:

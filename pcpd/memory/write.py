@@ -22,7 +22,7 @@ from pcpd.pages.edits import Edit, apply_edits, touched_keys
 from pcpd.pages.page import parse
 from pcpd.pages.paths import PagePath
 from pcpd.pages.times import to_z
-from pcpd.policy.decide import Facts, decide
+from pcpd.policy.decide import Facts
 from pcpd.vault.files import FileBytes
 
 PAGE_LIMIT = 10 * 1024 * 1024
@@ -73,7 +73,7 @@ def write_page(
             return _make(memory, caller, path, proposed)
         page, read = present
         # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
-        _require(memory, caller, "write", facts_of(memory.context, parse(page, read.data)))
+        _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
         _require_base(page, read, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
         return _change(memory, caller, page, read, data)
@@ -104,7 +104,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
     def act() -> Written:
         page, read = _must_exist(memory, caller, path)
         _require_base(page, read, if_version, overwrite=True)
-        _require(memory, caller, "write", facts_of(memory.context, parse(page, read.data)))
+        _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
         _carry_out(memory, caller, [Step(page.file, None, read)], f"Remove {page}")
         return Written(str(page), read.version, "removed")
 
@@ -122,7 +122,7 @@ def move_page(
         target = _new_path(caller, to)
         moved = parse(target, read.data)
         for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
-            _require(memory, caller, "write", facts)
+            _require_write(memory, caller, facts, is_there=True)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
         _carry_out(memory, caller, steps, f"Move {page} to {target}", move=True)
         return Written(str(target), read.version, "moved")
@@ -173,7 +173,7 @@ def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileB
 def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes]:
     present = _present(memory, caller, path)
     facts = facts_of(memory.context, parse(present[0], present[1].data)) if present else None
-    if present is None or (facts and not _may(memory, caller, "read", facts)):
+    if present is None or (facts and not memory.may(caller, "read", facts).allowed):
         raise NotFound(
             "page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder"
         )
@@ -197,7 +197,7 @@ def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Writ
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    _require(memory, caller, "write", facts_of(memory.context, parse(page, data)))
+    _require_write(memory, caller, facts_of(memory.context, parse(page, data)), is_there=False)
     written = _carry_out(memory, caller, [Step(page.file, data, None)], f"Create {page}")
     return replace(written, path=str(page), outcome="created")
 
@@ -214,7 +214,7 @@ def _placed(memory: Memory, caller: Caller, proposed: Proposed) -> Proposed:
     """A page that names no partition goes to the default one, or to the only one that the agent may write to."""
     if proposed.partition or "partition" in frontmatter.read(proposed.content.encode()):
         return proposed
-    grants = memory.access.current(memory.clock.now()).grants
+    grants = memory.grants().grants
     mine = [g for g in grants if g.principal == caller.principal.name and "write" in g.rights]
     partitions = {name for grant in mine for name in grant.partitions}
     if memory.context.default_partition in partitions or len(partitions) != 1:
@@ -231,7 +231,7 @@ def _replaced(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, p
 def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, data: bytes) -> Written:
     """Both what the page was and what it becomes must be open to the caller (pages.md §3)."""
     for version in (read.data, data):
-        _require(memory, caller, "write", facts_of(memory.context, parse(page, version)))
+        _require_write(memory, caller, facts_of(memory.context, parse(page, version)), is_there=True)
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
     written = _carry_out(memory, caller, [Step(page.file, data, read)], f"Change {page}")
@@ -255,20 +255,20 @@ def _require_base(page: PagePath, read: FileBytes, if_version: str | None, *, ov
         )
 
 
-def _may(memory: Memory, caller: Caller, right: str, facts: Facts) -> bool:
-    now = memory.clock.now()
-    return decide(memory.access.current(now), caller.principal, right, facts, now).allowed
+def _require_write(memory: Memory, caller: Caller, facts: Facts, *, is_there: bool) -> None:
+    """Raises `Denied` unless the caller may write here.
 
-
-def _require(memory: Memory, caller: Caller, right: str, facts: Facts) -> None:
-    now = memory.clock.now()
-    decision = decide(memory.access.current(now), caller.principal, right, facts, now)
-    if not decision.allowed:
-        raise Denied(
-            "access.denied",
-            f"{caller.principal.name} may not {right} here: {decision.reason}",
-            hint=f"the person can allow it with `pcpd grant {caller.principal.name} --rights read,{right} …`",
-        )
+    A page that is there must be readable too: whoever may only write learns by no answer that it exists.
+    """
+    decision = memory.may(caller, "write", facts)
+    if decision.allowed and (not is_there or memory.may(caller, "read", facts).allowed):
+        return
+    name = caller.principal.name
+    raise Denied(
+        "access.denied",
+        f"{name} may not write here: no grant gives {name} `write` here",
+        hint=f"the person can allow it with `pcpd grant {name} --rights read,write`",
+    )
 
 
 def _author(memory: Memory, caller: Caller) -> Authorship:

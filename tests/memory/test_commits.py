@@ -1,0 +1,184 @@
+"""What comes to rest is committed, whenever the owner is killed; large and ignored files are told."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pcpd.memory import read, upkeep
+from pcpd.memory.doctor import status
+from pcpd.memory.memory import ATTACHMENT_LIMIT
+from tests.vaults import Opened
+from tests.waiting import until
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.vaults import Opened
+from pcpd.history.repository import Repository
+from pcpd.index import outbox
+from pcpd.memory import commits, reconcile
+
+steps = 0
+def step(*_):
+    global steps
+    steps += 1
+    if steps == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def counted(owner, name):
+    plain = getattr(owner, name)
+    def instead(*args, **kwargs):
+        step()
+        answer = plain(*args, **kwargs)
+        step()
+        return answer
+    setattr(owner, name, instead)
+
+for owner, name in ((Repository, "build"), (Repository, "publish"), (outbox, "clear"), (outbox, "done"),
+                    (reconcile, "apply"), (outbox, "mark"), (Repository, "store")):
+    counted(owner, name)
+opened = Opened(Path(sys.argv[1]), ahead_s=3600).open()
+opened.running.committer.flush()
+from pcpd.memory import write
+from pcpd.pages.authorship import Proposed
+write.write_page(opened.memory, opened.person, "act", Proposed("by an act\\n"))
+opened.running.committer.flush()
+print("untouched", flush=True)
+os._exit(0)
+"""
+
+
+def tracked(opened: Opened) -> dict[str, str]:
+    """The files of HEAD and what each holds."""
+    git = ["git", "-C", str(opened.root)]
+    names = subprocess.run(
+        [*git, "ls-tree", "-rz", "--name-only", "HEAD"], capture_output=True, check=False
+    ).stdout
+    return {
+        name: subprocess.run(
+            [*git, "show", f"HEAD:{name}"], capture_output=True, text=True, check=True
+        ).stdout
+        for name in names.decode().split("\0")
+        if name
+    }
+
+
+def test_after_a_kill_at_any_step_the_next_start_completes_the_commit(
+    make_opened: Callable[..., Opened], soak: int
+) -> None:
+    """Killed at step 1, 2, 3 … until a run finishes untouched: every version on disk is in HEAD, once."""
+    root = Path(__file__).resolve().parent.parent.parent
+    # The short form kills at every fourth step, the long one (scripts/soak) at every one.
+    for step in range(1, 400, 4 if soak == 1 else 1):
+        opened = make_opened(f"step{step}", ahead_s=3600, quiet_s=0)
+        opened.root.mkdir(parents=True)
+        (opened.root / "saved.md").write_text("by an editor\n")
+        run = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(KILLED), str(opened.base), str(step)],
+            cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert run.returncode in {-signal.SIGKILL, 0}, run.stderr
+        opened.open()
+        until(lambda opened=opened: status(opened.memory)["history"]["waiting"] == 0)
+        head = tracked(opened)
+        assert head["saved.md"] == "by an editor\n"
+        assert ("act.md" in head) == (opened.root / "act.md").exists()
+        assert not subprocess.run(
+            ["git", "-C", str(opened.root), "status", "--porcelain"], capture_output=True, check=True
+        ).stdout
+        versions = read.log(opened.memory, opened.person, "saved")
+        assert len(versions) == 1
+        opened.close()
+        if run.stdout == "untouched\n":
+            assert step > 10
+            return
+    pytest.fail("no run ever finished")
+
+
+def test_a_flush_commits_what_is_not_quiet_yet(make_opened: Callable[..., Opened]) -> None:
+    """SIGTERM does not leave the last save to the next start."""
+    opened = make_opened(ahead_s=3600).open()
+    opened.save("note.md", "the last words\n")
+    until(lambda: read.search(opened.memory, opened.person, "words").results)
+    opened.close()
+    assert tracked(opened)["note.md"] == "the last words\n"
+
+
+def test_attachments_are_versioned_up_to_a_size_and_larger_ones_are_told(opened: Opened) -> None:
+    """10 MiB by default; `status` names what is left out."""
+    opened.save("small.png", b"\x89PNG" + bytes(100))
+    opened.save("large.bin", bytes(ATTACHMENT_LIMIT + 1))
+    until(lambda: status(opened.memory)["left_out"])
+    until(lambda: "small.png" in _names(opened))
+    assert "large.bin" not in _names(opened)
+    assert [name for name, _ in status(opened.memory)["left_out"]] == ["large.bin"]
+
+
+def test_of_dot_files_only_four_names_are_versioned(opened: Opened) -> None:
+    """`.obsidian` and `.trash` are the person's own business."""
+    for file in (".obsidian/app.json", ".trash/old.md", ".env", ".gitignore", ".pcpignore", ".gitattributes"):
+        opened.save(file, "x\n")
+    until(lambda: ".gitattributes" in _names(opened))
+    assert {name for name in _names(opened) if name.startswith(".")} == {
+        ".pcp/context.yaml", ".gitignore", ".pcpignore", ".gitattributes",
+    }  # fmt: skip
+
+
+def test_an_adopted_repository_gets_what_differs_and_no_more(make_opened: Callable[..., Opened]) -> None:
+    """A folder with a history of its own: unchanged pages make no commit, changed and new ones one."""
+    opened = make_opened("adopted")
+    opened.root.mkdir(parents=True)
+    git = ["git", "-C", str(opened.root), "-c", "user.name=Sam", "-c", "user.email=sam@example.org"]
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    (opened.root / "old.md").write_text("old\n")
+    (opened.root / "changed.md").write_text("before\n")
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "mine"], check=True)
+    (opened.root / "changed.md").write_text("after\n")
+    (opened.root / "new.md").write_text("new\n")
+    opened.open()
+    until(lambda: tracked(opened).get("new.md") == "new\n" and tracked(opened)["changed.md"] == "after\n")
+    assert len(read.log(opened.memory, opened.person, "old")) == 1
+    assert len(read.log(opened.memory, opened.person, None)) == 2
+
+
+def test_deletions_that_happened_while_no_owner_ran_and_the_index_was_lost_are_committed(
+    opened: Opened,
+) -> None:
+    """Delete every database: a rescan sees that HEAD has a page that the disk has not."""
+    for n in range(12):
+        opened.save(f"n{n}.md", f"{n}\n")
+    until(lambda: len([name for name in _names(opened) if name.endswith(".md")]) == 12)
+    opened.close()
+    (opened.root / "n0.md").unlink()
+    for file in (opened.base / "state" / "v").glob("index*"):
+        file.unlink()
+    opened.open()
+    until(lambda: "n0.md" not in _names(opened))
+
+
+def test_an_empty_clone_does_not_commit_the_deletion_of_all(make_opened: Callable[..., Opened]) -> None:
+    """HEAD has pages, the disk has none, and the index is new: that waits for a person."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    for n in range(12):
+        opened.save(f"n{n}.md", f"{n}\n")
+    until(lambda: len([name for name in _names(opened) if name.endswith(".md")]) == 12)
+    opened.close()
+    for file in [*opened.root.glob("*.md"), *(opened.base / "state" / "v").glob("index*")]:
+        file.unlink()
+    opened.open()
+    until(lambda: status(opened.memory)["lost"] == 12)
+    upkeep.full_scan(opened.memory)
+    opened.running.committer.flush()  # type: ignore[union-attr]
+    assert len([name for name in _names(opened) if name.endswith(".md")]) == 12
+
+
+def _names(opened: Opened) -> list[str]:
+    git = ["git", "-C", str(opened.root), "ls-tree", "-rz", "--name-only", "HEAD"]
+    return subprocess.run(git, capture_output=True, check=False).stdout.decode().split("\0")
