@@ -42,6 +42,14 @@ class Person:
         answer: Json = json.loads(self.pcpd("--vault", vault, *arguments, "--json"))
         return answer
 
+    def is_proved(self, vault: Path) -> bool:
+        """Tells whether the index equals one made anew."""
+        try:
+            return not self.ask(vault, "doctor", "--deep")["differences"]
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return False
+
     @contextmanager
     def owner(self, vault: Path) -> Iterator["Owner"]:
         """Starts the vault's owner, waits until it is ready, and ends it afterwards."""
