@@ -1,7 +1,7 @@
 """SQLite as this house uses it: opening, pragmas, numbered migrations, the one transaction scope.
 
 Knows no table. `store` is the room whose database it is (`index`, `ledger`); failures come as `Broken` with a
-code of that room: `<store>.locked`, `.full`, `.read-only`, `.corrupt`, `.unreadable`, `.newer`, `.failed`.
+code of that room: `<store>.locked`, `.full`, `.read-only`, `.corrupt`, `.unreadable`, `.newer`, `.closed`, `.failed`.
 """
 
 import os
@@ -21,12 +21,15 @@ BUSY_MS = 2_000
 Values = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN_CODE = 0xFF  # SQLite's extended codes carry the plain one in the low byte.
+_LOCKED = (
+    "locked",
+    "is locked by another program",
+    "close the program that has it open, such as a database browser; nothing was written",
+)
+_CLOSED = ("closed", "is closed, its owner is ending", "try again")
 _FAILURES = {
-    sqlite3.SQLITE_BUSY: (
-        "locked",
-        "is locked by another program",
-        "close the program that has it open, such as a database browser; nothing was written",
-    ),
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_PROTOCOL: _LOCKED,
     sqlite3.SQLITE_FULL: ("full", "cannot grow, the disk is full", "free some space; the vault is untouched"),
     sqlite3.SQLITE_READONLY: (
         "read-only",
@@ -186,7 +189,9 @@ def _touch(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise sqlite3.OperationalError(f"unable to open database file: {error.strerror}") from error
+        refusal = sqlite3.OperationalError(f"unable to open database file: {error.strerror}")
+        refusal.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise refusal from error
 
 
 def _set_up(connection: sqlite3.Connection, *, read_only: bool, durable: bool) -> None:
@@ -225,12 +230,18 @@ def _apply(connection: sqlite3.Connection, package: str, steps: Sequence[tuple[i
 
 
 def _file_of(connection: sqlite3.Connection) -> Path:
-    return Path(connection.execute("PRAGMA database_list").fetchone()[2])
+    try:
+        return Path(connection.execute("PRAGMA database_list").fetchone()[2])
+    except sqlite3.Error:  # closed, or too damaged for its own name
+        return Path("database")
 
 
 def _raise_broken(error: sqlite3.Error, store: str, path: Path) -> NoReturn:
-    number = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CANTOPEN)
-    failure = _FAILURES.get(number & _PLAIN_CODE)
+    number = getattr(error, "sqlite_errorcode", None)  # Python's own refusals have none
+    if number is not None:
+        failure = _FAILURES.get(number & _PLAIN_CODE)
+    else:
+        failure = _CLOSED if "closed database" in str(error) else None
     if failure is None:
         raise error
     what, why, hint = failure

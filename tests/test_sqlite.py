@@ -203,6 +203,15 @@ class TestTransactions:
         """It is ours, and comes out as it is."""
         with pytest.raises(sqlite3.OperationalError, match="syntax"), sqlite.transaction(database) as tx:
             tx.execute("SELEKT")
+        with pytest.raises(sqlite3.ProgrammingError), sqlite.guarded("index", database):
+            database.execute("SELECT ?", (1, 2))
+
+    def test_a_late_statement_is_told_that_the_store_is_closed(self, database: sqlite3.Connection) -> None:
+        """An act that comes while the owner ends is no crash."""
+        database.close()
+        with pytest.raises(Broken) as caught, sqlite.guarded("ledger", database):
+            database.execute("SELECT 1")
+        assert caught.value.code == "ledger.closed"
 
 
 class TestMigrations:
