@@ -16,7 +16,7 @@ _RUN = re.compile(r"`+")
 _FENCE_PREFIX = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+[ \t>]*+")
 _FENCE_CLOSE = re.compile(r"[ \t>]*+((`|~)\2*+)[ \t]*+\r?\n?")
 _BLOCK_END = re.compile(r"\n[ \t>]*+(?:\r?\n|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|`{3}|~{3})")
-_LIST_ITEM = re.compile(r"[ \t>]*+(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\r?\n|$)")
+_LIST_ITEM = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\r?\n|$)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++([^\r\n]*+))?\r?\n?")
 _SETEXT = re.compile(r" {0,3}(=++|-++)[ \t]*+\r?\n?")
 _NO_PARAGRAPH = re.compile(
@@ -37,9 +37,11 @@ class Heading(NamedTuple):
 
 def code(text: str) -> Iterator[tuple[int, int]]:
     """Gives the ranges of `text` that are fenced, indented or inline code, or an HTML comment, in order."""
-    marked = _Scanner(text).ranges() if "`" in text or "~~~" in text or "<!--" in text else iter(())
+    has_marks = "`" in text or "~~~" in text or "<!--" in text
+    marked = _Scanner(text).ranges() if has_marks else iter(())
     if "\n    " in text or "\n\t" in text or text.startswith(("    ", "\t")):
-        return heapq.merge(marked, _indented(text))
+        fenced = _Scanner(text).ranges() if has_marks else iter(())
+        return heapq.merge(marked, _indented(text, fenced))
     return marked
 
 
@@ -207,11 +209,18 @@ class _Scanner:
         return None
 
 
-def _indented(text: str) -> Iterator[tuple[int, int]]:
-    """Gives the lines of indented code: four blanks or a tab after a blank line, outside lists."""
+def _indented(text: str, fenced: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Gives the lines of indented code: four blanks or a tab after a blank line, outside lists and fences."""
     at, after_blank, in_list = 0, True, False
+    covered = next(fenced, None)
     for line in io.StringIO(text, newline="\n"):
         start, at = at, at + len(line)
+        while covered and covered[1] <= start:
+            covered = next(fenced, None)
+        if covered and covered[0] <= start and covered[1] >= at - 1:
+            in_list = in_list and (not after_blank or line[0] in " \t")
+            after_blank = False
+            continue
         bare = line.lstrip(" ")
         indent = len(line) - len(bare)
         if not bare.strip():

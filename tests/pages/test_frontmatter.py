@@ -354,6 +354,12 @@ def test_values_that_nest_too_deep_are_refused() -> None:
     assert refused.value.code == "value.invalid"
 
 
+def test_new_lines_take_the_line_ends_that_most_of_the_page_has() -> None:
+    """A page of mixed line ends keeps each as it is."""
+    assert set_key(b"---\r\na: 1\r\n---\nb\n\n", "c", 2) == b"---\r\na: 1\r\nc: 2\n---\nb\n\n"
+    assert set_key(b"---\r\na: 1\r\n---\r\nb\n", "c", 2) == b"---\r\na: 1\r\nc: 2\r\n---\r\nb\n"
+
+
 def test_split_gives_both_parts_as_they_stand() -> None:
     """With the line on which the body starts, BOM and line ends."""
     block = split(PAGE)
