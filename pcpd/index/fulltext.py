@@ -62,6 +62,8 @@ def remove(tx: Transaction, page_id: int) -> None:
     if row is None:
         return
     columns = tuple(map(tokens.prepared, row))
+    # First: a statement with triggers makes FTS5 write out what it has gathered, as a segment of its own.
+    tx.execute("DELETE FROM lengths WHERE page = ?", (page_id,))
     tx.execute(
         "INSERT INTO stems (stems, rowid, title, tags, extra, body) VALUES ('delete', ?, ?, ?, ?, ?)",
         (page_id, *columns),
@@ -70,7 +72,6 @@ def remove(tx: Transaction, page_id: int) -> None:
         "INSERT INTO words (words, rowid, head, body) VALUES ('delete', ?, ?, ?)", (page_id, *_words(columns))
     )
     tx.execute("DELETE FROM texts WHERE page = ?", (page_id,))
-    tx.execute("DELETE FROM lengths WHERE page = ?", (page_id,))
 
 
 def merge_step(tx: Transaction, pages: int = MERGE_PAGES) -> bool:
