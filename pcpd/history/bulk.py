@@ -51,7 +51,7 @@ def _begin(feed: IO[bytes], ref: str, parents: Sequence[str], message: str, now:
 
 
 def _feed(feed: IO[bytes], step: Step) -> None:
-    file, new = _quoted(step.edit.file), step.edit.new
+    file, new = quoted(step.edit.file), step.edit.new
     if new is None:
         feed.write(b"D %s\n" % file)
     elif step.data is None:
@@ -68,7 +68,7 @@ def _folders(file: str) -> Iterable[str]:
         yield file
 
 
-def _quoted(file: str) -> bytes:
+def quoted(file: str) -> bytes:
     """Writes a path as git quotes it, so that no byte in it can be taken for a command."""
     plain = b"".join(
         bytes([byte]) if 0x20 <= byte < 0x7F and byte not in b'"\\' else b"\\%03o" % byte

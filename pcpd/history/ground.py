@@ -44,7 +44,17 @@ class Ground:
         """Names what the person has under way, or nothing."""
         if self._layout.kind == "above":
             return ""
-        return operations.under_way(self._layout) or ("unmerged" if self._index.unmerged() else "")
+        return (
+            operations.under_way(self._layout)
+            or self._pseudo_refs()
+            or ("unmerged" if self._index.unmerged() else "")
+        )
+
+    def _pseudo_refs(self) -> str:
+        """Looks for marks that the reftable store does not keep as files."""
+        if not (self._layout.commondir / "reftable").exists():
+            return ""
+        return next((name for ref, name in operations.PSEUDO_REFS if self._objects.ref(ref)), "")
 
     def base(self) -> str | None:
         """Gives the commit that the vault's branch is at, or HEAD when detached."""

@@ -80,6 +80,7 @@ def make(root: Path, context_id: str) -> Layout:
 def _layout(root: Path, workdir: Path, gitdir: Path) -> Layout:
     common = gitdir / "commondir"
     commondir = (gitdir / common.read_text().strip()).resolve() if common.is_file() else gitdir
+    _check_work_tree(gitdir, commondir, workdir)
     prefix = root.relative_to(workdir).as_posix()
     prefix = "" if prefix == "." else f"{prefix}/"
     kind: Kind = "above" if prefix else "own" if _is_made_here(commondir) else "adopted"
@@ -101,6 +102,22 @@ def _gitdir(dot_git: Path) -> Path | None:
     except (OSError, UnicodeDecodeError):
         return None
     return gitdir if is_whole and (commondir / "refs").exists() else None
+
+
+def _check_work_tree(gitdir: Path, commondir: Path, workdir: Path) -> None:
+    """Raises Broken where the repository's own setting puts its files elsewhere (a submodule's leads here)."""
+    if gitdir != commondir:
+        return
+    try:
+        elsewhere = pygit2.Config(str(commondir / "config"))["core.worktree"]
+    except (KeyError, pygit2.GitError, OSError):
+        return
+    if elsewhere and (gitdir / elsewhere).resolve() != workdir:
+        raise Broken(
+            "history.broken",
+            f"the repository in {gitdir} has its work tree elsewhere ({elsewhere}), so that no history is kept",
+            hint="see `git config core.worktree`",
+        )
 
 
 def _is_made_here(commondir: Path) -> bool:

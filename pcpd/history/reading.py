@@ -55,7 +55,7 @@ class Reading:
             limit_s=LONG_S,
         ).out  # fmt: skip
         found = (
-            [version for version, _ in _versions(out)] if file is None else list(_of_one_file(_versions(out)))
+            [version for version, _ in versions(out)] if file is None else list(_of_one_file(versions(out)))
         )
         if before is not None:
             seen = [version.rev for version in found]
@@ -133,7 +133,7 @@ def _of_one_file(versions: Iterator[tuple[Version, bool]]) -> Iterator[Version]:
             return
 
 
-def _versions(out: bytes) -> Iterator[tuple[Version, bool]]:
+def versions(out: bytes) -> Iterator[tuple[Version, bool]]:
     """Reads `git log -z --name-status` with our header, field by field: names may hold anything but NUL."""
     fields = [os.fsdecode(field) for field in out.split(b"\0")]
     place = 0

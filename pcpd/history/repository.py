@@ -345,6 +345,7 @@ class Repository:
     def _publish(self, prepared: Prepared) -> None:
         target, rev = prepared.target, prepared.rev
         if rev is None:
+            self.settle()  # a killed owner may have committed this already, and come no further
             return
         log = refs.log_line(int(self._clock()), f"{len(prepared.edits)} files")
         if not self._has_index(target):

@@ -194,7 +194,9 @@ def test_packing_keeps_everything(own: History, person: Person) -> None:
     """Even what no ref reaches: a version that was stored and not committed yet."""
     oid = own.repository.store("kept.md", b"not committed yet")
     assert not own.repository.maintain()
-    counted = [data for data in map(b"%d".__mod__, range(5000)) if own.repository.blob_id(data).startswith("17")]
+    counted = [
+        data for data in map(b"%d".__mod__, range(5000)) if own.repository.blob_id(data).startswith("17")
+    ]
     for data in counted[: LOOSE + 1]:
         own.repository.store("a.md", data)
     assert own.repository.maintain()
