@@ -71,6 +71,17 @@ def as_told(error: Exception) -> PcpError:
         )
     return Broken(
         "owner.fault",
-        f"pcpd met a fault of its own: {error!r}",
+        f"pcpd met a fault of its own: {type(error).__name__} in {_place_of(error)}",
         hint="please report it, with the owner's log",
     )
+
+
+def _place_of(error: Exception) -> str:
+    """Says where an error was raised. Its own words are left out: they may quote a page or a secret."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "an unknown place"
+    code = trace.tb_frame.f_code
+    return f"{'/'.join(code.co_filename.split('/')[-2:])}:{trace.tb_lineno}"

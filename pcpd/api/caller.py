@@ -7,11 +7,14 @@ from typing import Annotated, TypeVar, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Request
 
-from pcpd.errors import Unavailable
+from pcpd.api.answers import Json, answer
+from pcpd.errors import Unavailable, Usage
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
 
 T = TypeVar("T")
+
+KEY_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,10 @@ def owner_of(request: Request) -> Served:
 
 def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
     """Gives who calls: on the owner's socket, the person (the gate lets nobody else through yet)."""
+    if len(idempotency_key) > KEY_LIMIT:
+        raise Usage("http.malformed", f"the idempotency key is longer than {KEY_LIMIT} characters")
     controller = owner_of(request).memory.context.controller
-    return Caller(Principal(controller, is_controller=True), "cli", key=idempotency_key[:200])
+    return Caller(Principal(controller, is_controller=True), "cli", key=idempotency_key)
 
 
 async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool = False) -> T:
@@ -47,6 +52,11 @@ async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool =
             "owner.starting", "the owner is still reading the vault", hint="try again in a moment"
         )
     return await to_thread.run_sync(act, limiter=owner.limiter)
+
+
+async def answered(owner: Served, act: Callable[[], object], *, before_ready: bool = False) -> Json:
+    """Runs an act and gives its result as JSON, made on the act's thread."""
+    return await in_thread(owner, lambda: answer(act()), before_ready=before_ready)
 
 
 OwnerOf = Annotated[Served, Depends(owner_of)]

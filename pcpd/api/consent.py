@@ -1,11 +1,9 @@
 """Routes of what agents may do: tokens and grants. On the owner's socket only, so for the person only."""
 
-from typing import Any
-
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
-from pcpd.api.caller import OwnerOf, in_thread
+from pcpd.api.caller import OwnerOf, answered
 from pcpd.memory import consent
 
 router = APIRouter()
@@ -36,32 +34,32 @@ class RevokeBody(BaseModel):
 
 
 @router.post("/tokens")
-async def create_token(owner: OwnerOf, body: TokenBody) -> dict[str, Any]:
+async def create_token(owner: OwnerOf, body: TokenBody) -> Response:
     """Makes a token; it is shown this once."""
-    return await in_thread(owner, lambda: consent.create_token(owner.memory, body.principal))
+    return await answered(owner, lambda: consent.create_token(owner.memory, body.principal))
 
 
 @router.get("/tokens")
-async def tokens(owner: OwnerOf) -> dict[str, Any]:
+async def tokens(owner: OwnerOf) -> Response:
     """Lists tokens without their secrets."""
-    return await in_thread(owner, lambda: consent.tokens(owner.memory))
+    return await answered(owner, lambda: consent.tokens(owner.memory))
 
 
 @router.post("/grants")
-async def grant(owner: OwnerOf, body: GrantBody) -> dict[str, Any]:
+async def grant(owner: OwnerOf, body: GrantBody) -> Response:
     """Writes a grant to access.yaml."""
-    return await in_thread(owner, lambda: consent.grant(owner.memory, consent.Wish(**body.model_dump())))
+    return await answered(owner, lambda: consent.grant(owner.memory, consent.Wish(**body.model_dump())))
 
 
 @router.get("/grants")
-async def grants(owner: OwnerOf) -> dict[str, Any]:
+async def grants(owner: OwnerOf) -> Response:
     """Lists the grants in force."""
-    return await in_thread(owner, lambda: consent.grants(owner.memory))
+    return await answered(owner, lambda: consent.grants(owner.memory))
 
 
 @router.post("/revoke")
-async def revoke(owner: OwnerOf, body: RevokeBody) -> dict[str, Any]:
+async def revoke(owner: OwnerOf, body: RevokeBody) -> Response:
     """Takes grants and tokens back at once."""
-    return await in_thread(
+    return await answered(
         owner, lambda: consent.revoke(owner.memory, principal=body.principal, token=body.token)
     )

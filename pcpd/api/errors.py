@@ -1,8 +1,12 @@
 """Maps the PcpError tree to problem details (RFC 9457), once for all routes."""
 
-from fastapi import Request
-from fastapi.responses import JSONResponse
+from collections.abc import Sequence
 
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from pcpd.api.answers import Json
 from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage, as_told
 
 STATUS: dict[type[PcpError], int] = {
@@ -14,6 +18,16 @@ STATUS: dict[type[PcpError], int] = {
     Broken: 500,
     Unavailable: 503,
 }
+TEXT_LIMIT = 1_000
+"""Characters of a message: what was asked for may be quoted in it, and may be large."""
+PLACES_NAMED = 5
+ALWAYS_CLOSING = 413
+
+
+class Problem(Json):
+    """A problem document."""
+
+    media_type = "application/problem+json"
 
 
 def status_of(error: PcpError) -> int:
@@ -21,22 +35,52 @@ def status_of(error: PcpError) -> int:
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
 
 
-def problem(error: PcpError, status: int | None = None) -> JSONResponse:
+def problem(error: PcpError, status: int | None = None) -> Problem:
     """Gives the answer for an error: `application/problem+json` with our code, hint and details."""
     status = status or status_of(error)
     content = {
         "type": "about:blank",
         "title": type(error).__name__,
         "status": status,
-        "detail": error.message,
+        "detail": shortened(error.message),
         "code": error.code,
-        "hint": error.hint,
+        "hint": shortened(error.hint),
         "details": error.details,
     }
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    return JSONResponse(content, status, media_type="application/problem+json", headers=headers)
+    if status == ALWAYS_CLOSING:  # what is left of the body is not read
+        headers["connection"] = "close"
+    return Problem(content, status, headers=headers)
 
 
-async def on_error(_request: Request, error: Exception) -> JSONResponse:
-    """FastAPI's handler for the tree."""
+def shortened(text: str) -> str:
+    """Gives a message that fits beside others."""
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
+
+
+async def on_error(_request: Request, error: Exception) -> Problem:
+    """FastAPI's handler for the tree, for what the system refused, and for faults of ours."""
     return problem(as_told(error))
+
+
+async def on_malformed(_request: Request, error: Exception) -> Problem:
+    """Names what is malformed without repeating what was sent."""
+    faults: Sequence[dict[str, object]] = error.errors() if isinstance(error, RequestValidationError) else ()
+    places = [f"{_place(fault)}: {fault['msg']}" for fault in faults[:PLACES_NAMED]]
+    more = [f"and {len(faults) - PLACES_NAMED} more"] if len(faults) > PLACES_NAMED else []
+    return problem(Usage("http.malformed", f"the request is malformed: {'; '.join([*places, *more])}"))
+
+
+async def on_no_route(_request: Request, error: Exception) -> Problem:
+    """Tells of routes and methods that do not exist, and of bodies that the framework could not read."""
+    status = error.status_code if isinstance(error, HTTPException) else 400
+    if status == 404:
+        return problem(NotFound("http.no-route", "there is no such route"))
+    if status == 405:
+        return problem(Usage("http.wrong-method", "this route does not serve that method"), 405)
+    return problem(Usage("http.malformed", "the request's body cannot be read"), status)
+
+
+def _place(fault: dict[str, object]) -> str:
+    where = fault.get("loc")
+    return ".".join(str(part)[:80] for part in where) if isinstance(where, tuple) else "request"

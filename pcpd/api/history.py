@@ -1,11 +1,11 @@
 """Routes of versions: log, show, diff."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from pcpd.api.caller import CallerOf, OwnerOf, in_thread
+from pcpd.api.caller import CallerOf, OwnerOf, answered, in_thread
 from pcpd.memory import read
 
 router = APIRouter()
@@ -17,12 +17,14 @@ Limit = Annotated[int, Query(ge=1, le=10_000)]
 @router.get("/history/{path:path}")
 async def log(
     owner: OwnerOf, caller: CallerOf, path: str | None = None, limit: Limit = 50, before: str | None = None
-) -> dict[str, Any]:
+) -> Response:
     """Lists versions, of one page or of the vault, the newest first."""
-    versions = await in_thread(
-        owner, lambda: read.log(owner.memory, caller, path, limit=limit, before=before)
-    )
-    return {"versions": [asdict(version) for version in versions]}
+
+    def act() -> dict[str, object]:
+        versions = read.log(owner.memory, caller, path, limit=limit, before=before)
+        return {"versions": [asdict(version) for version in versions]}
+
+    return await answered(owner, act)
 
 
 @router.get("/show/{path:path}")

@@ -1,18 +1,23 @@
 """Routes of single pages: read, write, edit, remove, move, restore."""
 
-from dataclasses import asdict
+import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
 
-from pcpd.api.caller import CallerOf, OwnerOf, in_thread
-from pcpd.errors import Invalid
+from pcpd.api.answers import answer
+from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread
+from pcpd.errors import Invalid, Usage
 from pcpd.memory import read, write
+from pcpd.memory.write import Written
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
 
 router = APIRouter()
+
+_VERSION = re.compile(r"[0-9A-Za-z]{1,128}", re.ASCII)
 
 
 class EditBody(BaseModel):
@@ -45,11 +50,6 @@ class RestoreBody(BaseModel):
     rev: str
 
 
-def _tag(value: str | None) -> str | None:
-    """Gives the version in an entity tag."""
-    return value.removeprefix("W/").strip().strip('"') if value else None
-
-
 IfMatch = Annotated[str | None, Header()]
 
 
@@ -66,60 +66,76 @@ async def write_page(
     owner: OwnerOf,
     caller: CallerOf,
     path: str,
+    *,
     if_match: IfMatch = None,
-    overwrite: int = 0,
-) -> dict[str, Any]:
-    """Makes a page or replaces its bytes."""
-    try:
-        content = (await request.body()).decode()
-    except UnicodeDecodeError as error:
-        raise Invalid("page.content", f"the text is not UTF-8 at byte {error.start}") from None
-    written = await in_thread(
-        owner,
-        lambda: write.write_page(
-            owner.memory,
-            caller,
-            path,
-            Proposed(content),
-            if_version=_tag(if_match),
-            overwrite=bool(overwrite),
-        ),
-    )
-    return asdict(written)
+    if_none_match: IfMatch = None,
+    overwrite: bool = False,
+) -> Response:
+    """Makes a page or replaces its bytes. `If-None-Match: *` makes one, and replaces nothing."""
+    if if_none_match not in {None, "*"}:
+        raise Usage("http.malformed", "If-None-Match takes `*` alone")
+    version, body = _version_in(if_match), await request.body()
+
+    def act() -> Written:
+        proposed = Proposed(_text(body))
+        may_replace = overwrite and if_none_match is None
+        return write.write_page(
+            owner.memory, caller, path, proposed, if_version=version, overwrite=may_replace
+        )
+
+    return await _written(owner, act)
 
 
 @router.patch("/pages/{path:path}")
 async def edit_page(
     owner: OwnerOf, caller: CallerOf, path: str, body: EditsBody, if_match: IfMatch = None
-) -> dict[str, Any]:
+) -> Response:
     """Edits keys or text; every other byte stays."""
     edits = [Edit(edit.op, edit.where, edit.value) for edit in body.edits]
-    written = await in_thread(
-        owner, lambda: write.edit_page(owner.memory, caller, path, edits, if_version=_tag(if_match))
+    version = _version_in(if_match)
+    return await _written(
+        owner, lambda: write.edit_page(owner.memory, caller, path, edits, if_version=version)
     )
-    return asdict(written)
 
 
 @router.delete("/pages/{path:path}")
-async def remove_page(
-    owner: OwnerOf, caller: CallerOf, path: str, if_match: IfMatch = None
-) -> dict[str, Any]:
+async def remove_page(owner: OwnerOf, caller: CallerOf, path: str, if_match: IfMatch = None) -> Response:
     """Takes a page away; history keeps it."""
-    written = await in_thread(
-        owner, lambda: write.remove_page(owner.memory, caller, path, if_version=_tag(if_match))
-    )
-    return asdict(written)
+    version = _version_in(if_match)
+    return await _written(owner, lambda: write.remove_page(owner.memory, caller, path, if_version=version))
 
 
 @router.post("/move")
-async def move_page(owner: OwnerOf, caller: CallerOf, body: MoveBody) -> dict[str, Any]:
+async def move_page(owner: OwnerOf, caller: CallerOf, body: MoveBody, if_match: IfMatch = None) -> Response:
     """Gives a page another path."""
-    written = await in_thread(owner, lambda: write.move_page(owner.memory, caller, body.path, body.to))
-    return asdict(written)
+    version = _version_in(if_match)
+    return await _written(
+        owner, lambda: write.move_page(owner.memory, caller, body.path, body.to, if_version=version)
+    )
 
 
 @router.post("/restore")
-async def restore(owner: OwnerOf, caller: CallerOf, body: RestoreBody) -> dict[str, Any]:
+async def restore(owner: OwnerOf, caller: CallerOf, body: RestoreBody) -> Response:
     """Brings an earlier version back as a new one."""
-    written = await in_thread(owner, lambda: write.restore(owner.memory, caller, body.path, body.rev))
-    return asdict(written)
+    return await _written(owner, lambda: write.restore(owner.memory, caller, body.path, body.rev))
+
+
+async def _written(owner: Served, act: Callable[[], Written]) -> Response:
+    """Runs an act that writes; the version that it came to is the entity tag."""
+    written = await in_thread(owner, act)
+    return answer(written, {"ETag": f'"{written.version}"'})
+
+
+def _version_in(tag: str | None) -> str | None:
+    """Gives the version in an entity tag."""
+    version = tag.strip().removeprefix("W/").strip('"') if tag else None
+    if version is not None and not _VERSION.fullmatch(version):
+        raise Usage("http.malformed", "If-Match takes the entity tag of one version")
+    return version
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise Invalid("page.content", f"the text is not UTF-8 at byte {error.start}") from None

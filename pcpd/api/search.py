@@ -1,11 +1,10 @@
 """Routes that find pages: search, lists, recent, links."""
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
-from pcpd.api.caller import CallerOf, OwnerOf, in_thread
+from pcpd.api.caller import CallerOf, OwnerOf, answered
 from pcpd.memory import read
 
 router = APIRouter()
@@ -16,36 +15,30 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 @router.get("/search")
 async def search(
     owner: OwnerOf, caller: CallerOf, q: str = "", limit: Limit = 20, cursor: str | None = None
-) -> dict[str, Any]:
+) -> Response:
     """Finds pages by words and filters."""
-    results = await in_thread(owner, lambda: read.search(owner.memory, caller, q, limit=limit, cursor=cursor))
-    return asdict(results)
+    return await answered(owner, lambda: read.search(owner.memory, caller, q, limit=limit, cursor=cursor))
 
 
 @router.get("/pages")
 async def list_pages(
     owner: OwnerOf, caller: CallerOf, folder: str = "", limit: Limit = 100, cursor: str | None = None
-) -> dict[str, Any]:
+) -> Response:
     """Lists the pages below a folder by path."""
-    listing = await in_thread(
+    return await answered(
         owner, lambda: read.list_pages(owner.memory, caller, folder=folder, limit=limit, cursor=cursor)
     )
-    return asdict(listing)
 
 
 @router.get("/recent")
-async def recent(
-    owner: OwnerOf, caller: CallerOf, limit: Limit = 20, cursor: str | None = None
-) -> dict[str, Any]:
+async def recent(owner: OwnerOf, caller: CallerOf, limit: Limit = 20, cursor: str | None = None) -> Response:
     """Lists pages, the newest first."""
-    listing = await in_thread(owner, lambda: read.recent(owner.memory, caller, limit=limit, cursor=cursor))
-    return asdict(listing)
+    return await answered(owner, lambda: read.recent(owner.memory, caller, limit=limit, cursor=cursor))
 
 
 @router.get("/links/{path:path}")
 async def links(
     owner: OwnerOf, caller: CallerOf, path: str, depth: Annotated[int, Query(ge=1, le=5)] = 1
-) -> dict[str, Any]:
+) -> Response:
     """Gives what a page links to, what links to it, and its neighbours."""
-    answer = await in_thread(owner, lambda: read.links(owner.memory, caller, path, depth=depth))
-    return asdict(answer)
+    return await answered(owner, lambda: read.links(owner.memory, caller, path, depth=depth))

@@ -3,13 +3,13 @@
 import asyncio
 import os
 import socket
-import struct
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pcpd.gate import peer
 
 KEEP_ALIVE_S = 30
 DRAIN_S = 1
@@ -21,7 +21,7 @@ class PeerChecked(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Looks at who connected before a byte is read."""
         link = transport.get_extra_info("socket")
-        if link is not None and link.family == socket.AF_UNIX and _peer_uid(link) not in {None, os.getuid()}:
+        if link is None or (link.family == socket.AF_UNIX and not peer.is_of(link, os.geteuid())):
             transport.abort()
             return
         super().connection_made(transport)
@@ -60,12 +60,3 @@ async def serve(app: Any, sockets: Sequence[socket.socket], until: Callable[[], 
     await server.startup(sockets=list(sockets))
     await server.main_loop()
     await server.shutdown(sockets=list(sockets))
-
-
-def _peer_uid(link: socket.socket) -> int | None:
-    try:
-        if sys.platform == "darwin":
-            return int(struct.unpack_from("=II", link.getsockopt(0, 1, 76))[1])
-        return int(struct.unpack("=iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
-    except (AttributeError, OSError, struct.error):
-        return None

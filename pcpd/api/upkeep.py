@@ -1,13 +1,14 @@
 """Routes of the owner itself: health, status, long work, doctor, rebuild, accept, handover."""
 
 import os
-from typing import Any
+from dataclasses import asdict
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from pcpd import __version__
-from pcpd.api.caller import OwnerOf, in_thread
+from pcpd.api.answers import answer
+from pcpd.api.caller import OwnerOf, answered
 from pcpd.memory import doctor as checks
 from pcpd.memory import upkeep
 
@@ -34,49 +35,49 @@ class HandoverBody(BaseModel):
 
 
 @router.get("/health")
-async def health(owner: OwnerOf) -> dict[str, Any]:
+async def health(owner: OwnerOf) -> Response:
     """Tells that an owner answers, and whether it has read the vault. Open to everybody on this machine."""
-    return {"ok": True, "version": __version__, "ready": owner.is_ready(), "pid": os.getpid()}
+    return answer({"ok": True, "version": __version__, "ready": owner.is_ready(), "pid": os.getpid()})
 
 
 @router.get("/status")
-async def status(owner: OwnerOf) -> dict[str, Any]:
+async def status(owner: OwnerOf) -> Response:
     """Tells how the vault, its index, its history and its owner are."""
-    return await in_thread(
+    return await answered(
         owner, lambda: {**checks.status(owner.memory), "owner": owner.describe()}, before_ready=True
     )
 
 
 @router.get("/work")
-async def work(owner: OwnerOf) -> dict[str, Any]:
+async def work(owner: OwnerOf) -> Response:
     """Tells how far long work is."""
     now = owner.memory.health.work
-    return {"work": None if now is None else {"what": now.what, "done": now.done, "total": now.total}}
+    return answer({"work": None if now is None else asdict(now)})
 
 
 @router.post("/doctor")
-async def doctor(owner: OwnerOf, body: DoctorBody) -> dict[str, Any]:
+async def doctor(owner: OwnerOf, body: DoctorBody) -> Response:
     """Checks pages and, when deep, compares the index with a rebuild in memory."""
-    return await in_thread(owner, lambda: checks.doctor(owner.memory, deep=body.deep))
+    return await answered(owner, lambda: checks.doctor(owner.memory, deep=body.deep))
 
 
 @router.post("/rebuild")
-async def rebuild(owner: OwnerOf) -> dict[str, Any]:
+async def rebuild(owner: OwnerOf) -> Response:
     """Makes the index anew beside the old one and swaps it."""
-    return await in_thread(owner, lambda: upkeep.rebuild(owner.memory))
+    return await answered(owner, lambda: upkeep.rebuild(owner.memory))
 
 
 @router.post("/accept")
-async def accept(owner: OwnerOf, body: AcceptBody) -> dict[str, Any]:
+async def accept(owner: OwnerOf, body: AcceptBody) -> Response:
     """Accepts a mass loss, or a copy as the vault that it replaces."""
     if body.is_copy:
-        answer = await in_thread(owner, lambda: upkeep.accept_copy(owner.memory))
+        accepted = await answered(owner, lambda: upkeep.accept_copy(owner.memory))
         owner.end()
-        return answer
-    return await in_thread(owner, lambda: upkeep.accept(owner.memory))
+        return accepted
+    return await answered(owner, lambda: upkeep.accept(owner.memory))
 
 
 @router.post("/handover")
-async def handover(owner: OwnerOf, body: HandoverBody) -> dict[str, Any]:
+async def handover(owner: OwnerOf, body: HandoverBody) -> Response:
     """Ends this owner in favour of another one, where it may: one that a client started, or an older one."""
-    return {"ends": owner.hand_over(body.version)}
+    return answer({"ends": owner.hand_over(body.version)})

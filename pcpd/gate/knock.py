@@ -1,7 +1,8 @@
 """The gate of every HTTP door: who may knock, before any route runs.
 
-On the owner's Unix socket the caller is the person (0600, same uid by peer credentials). On TCP the request
-must name a loopback host, come from no foreign page, and carry a token on all but a closed list of routes.
+On the owner's Unix socket the caller is the person (0600, same user by peer credentials). On TCP a token is
+needed on all but a closed list of routes. Everywhere the request must name this machine as its host, so that a
+name which a web page had pointed here (rebinding) is not served, and come from no web page at all.
 """
 
 import re
@@ -20,12 +21,13 @@ Refusal = Callable[[PcpError, int], App]
 
 OPEN_ROUTES = frozenset({"/vault/v1/health"})
 LOOPBACK_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.ASCII | re.IGNORECASE)
-BODY_LIMIT = 12 * 1024 * 1024
+BODY_LIMIT = 24 * 1024 * 1024
+"""Bytes: room for the largest page in JSON's spelling, where each letter of Chinese takes six."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knock:
-    """What the gate looks at in one request."""
+    """What the gate looks at in one request. `length` is the body's, where the request tells one."""
 
     is_local: bool
     path: str
@@ -50,18 +52,16 @@ def knock_of(scope: Scope) -> Knock:
 
 def refusal(knock: Knock) -> tuple[PcpError, int] | None:
     """Gives why a request may not pass and the HTTP status for it, or None when it may."""
-    if knock.length is not None and knock.length > BODY_LIMIT:
-        return Usage("http.too-large", f"the body is over {BODY_LIMIT} bytes", hint="send less at once"), 413
-    if knock.origin is not None:
-        return Denied("http.foreign-origin", "requests from web pages are not served"), 403
-    if knock.is_local:
-        return None
     if knock.host is None or not LOOPBACK_HOST.fullmatch(knock.host):
         return Denied("http.foreign-host", "this host name is not served", hint="use http://127.0.0.1"), 421
-    if knock.path in OPEN_ROUTES:
-        return None
-    hint = "use the `pcpd` command, or `pcpd mcp` with a token"
-    return Denied("http.no-token", "a token is needed", hint=hint), 401
+    if knock.origin is not None:
+        return Denied("http.foreign-origin", "requests from web pages are not served"), 403
+    if not knock.is_local and knock.path not in OPEN_ROUTES:
+        hint = "use the `pcpd` command, or `pcpd mcp` with a token"
+        return Denied("http.no-token", "a token is needed", hint=hint), 401
+    if knock.length is not None and knock.length > BODY_LIMIT:
+        return _too_large(), 413
+    return None
 
 
 class Gate:
@@ -72,28 +72,48 @@ class Gate:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, or refuses it."""
+        """Passes an HTTP request on, or refuses it. Nothing else is served: a WebSocket is hung up on."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await send({"type": "websocket.close", "code": 1008})
             return
         refused = refusal(knock_of(scope))
-        app = self._app if refused is None else self._refuse(*refused)
-        await app(scope, _bounded(receive) if refused is None else receive, send)
+        if refused is not None:
+            await self._refuse(*refused)(scope, receive, send)
+            return
+        body = _Body(receive, send, lambda: self._refuse(_too_large(), 413)(scope, receive, send))
+        await self._app(scope, body.receive, body.send)
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Stops reading a body that says no length, or lies about it, at the limit."""
-    seen = 0
+class _Body:
+    """Counts a request's body as it comes, for those that say no length.
 
-    async def bounded() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > BODY_LIMIT:
-            raise Usage("http.too-large", f"the body is over {BODY_LIMIT} bytes", hint="send less at once")
+    Over the limit the request is refused at once; the app then sees a client that has gone, and whatever it
+    still says is dropped.
+    """
+
+    def __init__(self, receive: Receive, send: Send, refuse: Callable[[], Awaitable[None]]) -> None:
+        self._receive, self._send, self._refuse = receive, send, refuse
+        self._seen = 0
+
+    async def receive(self) -> Message:
+        """Gives the next piece of the body."""
+        if self._seen > BODY_LIMIT:
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        self._seen += len(message.get("body", b""))
+        if self._seen > BODY_LIMIT:
+            await self._refuse()
+            return {"type": "http.disconnect"}
         return message
 
-    return bounded
+    async def send(self, message: Message) -> None:
+        """Passes on what the app answers, unless the request was refused."""
+        if self._seen <= BODY_LIMIT:
+            await self._send(message)
+
+
+def _too_large() -> PcpError:
+    return Usage("http.too-large", f"the body is over {BODY_LIMIT} bytes", hint="send less at once")
 
 
 def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:

@@ -6,42 +6,58 @@ the same with `"error": {code, message, hint}`, and closes. What follows is MCP 
 
 import asyncio
 import json
+import logging
+import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-import mcp_types as types
-from anyio import CapacityLimiter, create_task_group, to_thread
-from mcp.shared._context_streams import create_context_streams
-from mcp.shared.message import SessionMessage
+from anyio import CapacityLimiter, to_thread
 
 from pcpd import __version__
 from pcpd.errors import Denied, PcpError, Usage
+from pcpd.gate import peer
 from pcpd.ledger import tokens
+from pcpd.mcp_server.lines import LINE_LIMIT, PIECE, Lines, messages
 from pcpd.mcp_server.server import build
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
 
-LINE_LIMIT = 16 * 1024 * 1024
-GREETING_S = 10.0
+log = logging.getLogger("pcpd")
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+GREETING_LIMIT = 64 * 1024
+GREETING_S = 10.0
+GREETING_THREADS = 2
+FAREWELL_S = 0.5
 
 
 class RelayDoor:
-    """Serves relays on a listening socket; `on_traffic` is told of each connection's begin (+1) and end (-1)."""
+    """Serves relays on a listening socket; `on_traffic` is told of each connection's begin (+1) and end (-1).
 
-    def __init__(self, memory: Memory, limiter: CapacityLimiter, on_traffic: Callable[[int], None]) -> None:
+    `limiter` holds the threads on which tools run. Greetings have their own few, so that a flood of wrong
+    tokens delays no call.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        limiter: CapacityLimiter,
+        on_traffic: Callable[[int], None],
+        *,
+        greeting_s: float = GREETING_S,
+    ) -> None:
         self._memory = memory
         self._limiter = limiter
+        self._greeting_limiter = CapacityLimiter(GREETING_THREADS)
         self._on_traffic = on_traffic
+        self._greeting_s = greeting_s
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self, listening: socket.socket) -> None:
         """Begins to serve."""
-        self._server = await asyncio.start_unix_server(self._connected, sock=listening, limit=LINE_LIMIT)
+        self._server = await asyncio.start_unix_server(self._connected, sock=listening, limit=PIECE)
 
     async def close(self) -> None:
         """Ends every connection: relays then look for the next owner."""
@@ -52,44 +68,50 @@ class RelayDoor:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = writer.get_extra_info("socket")
+        if link is None or not peer.is_of(link, os.geteuid()):
+            writer.transport.abort()
+            return
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
         self._on_traffic(1)
         try:
-            await self._serve(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            return
+            await self._serve(Lines(reader, GREETING_LIMIT), writer)
+        except (ConnectionError, EOFError, TimeoutError):
+            return  # it went away, or never said who it is
+        except Exception:
+            log.exception("a relay's connection met a fault")
         finally:
             self._on_traffic(-1)
             if task is not None:
                 self._tasks.discard(task)
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
+            await _hung_up(writer)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
         try:
-            caller = await self._greeted(reader)
+            caller = await self._greeted(lines)
         except PcpError as error:
             said = {"code": error.code, "message": error.message, "hint": error.hint}
             await _send(writer, {"pcpd": __version__, "error": said})
             return
         await _send(writer, {"pcpd": __version__})
+        lines.limit = LINE_LIMIT
         server = build(self._memory, caller, self._limiter)
-        async with _messages(reader, writer) as (read_stream, write_stream):
+        async with messages(lines, writer) as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
-    async def _greeted(self, reader: asyncio.StreamReader) -> Callable[[], Caller]:
+    async def _greeted(self, lines: Lines) -> Callable[[], Caller]:
         """Checks the greeting's token; gives what tells, at each call, who calls."""
-        line = await asyncio.wait_for(reader.readline(), GREETING_S)
+        line = await asyncio.wait_for(lines.next(), self._greeting_s)
         token, named = _greeting(line)
-        await to_thread.run_sync(self._verified, token, named, limiter=self._limiter)
+        await to_thread.run_sync(self._verified, token, named, limiter=self._greeting_limiter)
         return lambda: Caller(self._verified(token, named), "mcp")
 
     def _verified(self, token: str, named: str) -> Principal:
         principal = tokens.verify(self._memory.ledger, token) if token else None
         if principal is None or (named and principal != named):
+            named = named[:100]
             raise Denied(
                 "token.refused",
                 f"no valid token came for {named}" if named else "no valid token came",
@@ -98,9 +120,9 @@ class RelayDoor:
         return Principal(principal)
 
 
-def _greeting(line: bytes) -> tuple[str, str]:
+def _greeting(line: bytes | None) -> tuple[str, str]:
     try:
-        said = json.loads(line)
+        said = json.loads(line or b"")
         token, named = said.get("token") or "", said.get("principal") or ""
     except (ValueError, AttributeError, RecursionError):
         token, named = None, None
@@ -114,49 +136,11 @@ async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
     await writer.drain()
 
 
-@asynccontextmanager
-async def _messages(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> AsyncIterator[tuple[Any, Any]]:
-    """Turns the two halves of a connection into the SDK's streams of messages, as its own stdio transport does."""
-    into_server, read_stream = create_context_streams[SessionMessage | Exception](0)
-    write_stream, from_server = create_context_streams[SessionMessage](0)
-
-    async def incoming() -> None:
-        async with into_server:
-            while line := await _next_line(reader):
-                try:
-                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError as error:
-                    await into_server.send(error)
-                    continue
-                await into_server.send(SessionMessage(message))
-
-    async def outgoing() -> None:
-        async with from_server:
-            async for message in from_server:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                writer.write(text.encode() + b"\n")
-                await writer.drain()
-
-    async with create_task_group() as tasks:
-        tasks.start_soon(_quietly, incoming)
-        tasks.start_soon(_quietly, outgoing)
-        yield read_stream, write_stream
-        tasks.cancel_scope.cancel()
-
-
-async def _quietly(work: Callable[[], Awaitable[None]]) -> None:
-    """A peer that goes away ends the connection, and is no error."""
-    import anyio
-
-    with suppress(ConnectionError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        await work()
-
-
-async def _next_line(reader: asyncio.StreamReader) -> bytes:
-    """Gives the next line; an empty one at the end, or when a line is longer than the limit."""
-    try:
-        return await reader.readline()
-    except ValueError:
-        return b""
+async def _hung_up(writer: asyncio.StreamWriter) -> None:
+    """Closes a connection; a peer that does not read what was said last is not waited for."""
+    writer.close()
+    with suppress(OSError):
+        try:
+            await asyncio.wait_for(writer.wait_closed(), FAREWELL_S)
+        except TimeoutError:
+            writer.transport.abort()

@@ -1,17 +1,19 @@
 """The MCP server of one connection: the SDK's low-level `Server` with our tools, for one authenticated caller."""
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, Semaphore, to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from pcpd import __version__
 from pcpd.errors import PcpError, Usage, as_told
+from pcpd.mcp_server.arguments import check_names
 from pcpd.mcp_server.tools import BY_NAME, TOOLS, Answer, Tool
 from pcpd.memory.memory import Caller, Memory
 
@@ -21,15 +23,25 @@ INSTRUCTIONS = (
 )
 KEY = "pcpd/key"
 """The idempotency key that the relay puts into a call's `_meta`."""
+KEY_LIMIT = 200
+TEXT_LIMIT = 1_000
+DETAILS_LIMIT = 2_000
+"""Characters of an error's message, and of its details: what was sent may be quoted in them, and may be large."""
+THREADS = 4
+"""Tools of one connection that run at a time; others wait, and other connections do not."""
+
+log = logging.getLogger("pcpd")
 
 
 def build(memory: Memory, caller: Callable[[], Caller], limiter: CapacityLimiter) -> Server[Any]:
     """Gives the server of one connection. `caller` is asked at each call, so that a revoked token ends at once."""
+    described = types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+    mine = Semaphore(THREADS)
 
     async def list_tools(
         _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+        return described
 
     async def call_tool(
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -38,21 +50,27 @@ def build(memory: Memory, caller: Callable[[], Caller], limiter: CapacityLimiter
             tool = BY_NAME.get(params.name)
             if tool is None:
                 raise Usage("tool.unknown", f"there is no tool {params.name[:100]!r}", hint="list the tools")
-            return tool.run(memory, _known(ctx, caller()), params.arguments or {})
+            arguments = params.arguments or {}
+            known = _known(ctx, caller())
+            check_names(arguments, tool.properties)
+            return tool.run(memory, known, arguments)
 
         try:
-            answer = await to_thread.run_sync(run, limiter=limiter)
-        except (PcpError, OSError) as error:
-            return _refused(as_told(error))
+            async with mine:
+                answer = await to_thread.run_sync(run, limiter=limiter)
+        except Exception as error:  # noqa: BLE001  (the door's edge: the client gets a tool error, whatever it was)
+            return _refused(_told(error))
         return types.CallToolResult(content=[_text(answer.text)], structured_content=answer.data)
 
-    return Server(
+    server: Server[Any] = Server(
         "pcpd",
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+    server.middleware.clear()  # the SDK's telemetry: what is asked of a memory is nobody's span
+    return server
 
 
 def _known(ctx: ServerRequestContext[Any], caller: Caller) -> Caller:
@@ -61,7 +79,19 @@ def _known(ctx: ServerRequestContext[Any], caller: Caller) -> Caller:
     key = meta.get(KEY)
     client = ctx.session.client_params
     name = client.client_info.name[:100] if client is not None else ""
-    return replace(caller, client=name, key=key[:200] if isinstance(key, str) else "")
+    if isinstance(key, str) and len(key) > KEY_LIMIT:
+        raise Usage("tool.argument", f"the call's key is longer than {KEY_LIMIT} characters")
+    return replace(caller, client=name, key=key if isinstance(key, str) else "")
+
+
+def _told(error: Exception) -> PcpError:
+    """Gives an error as agents may know it: not where on the person's disk it happened."""
+    if isinstance(error, OSError):
+        log.error("a tool call failed: %s", error)
+        return as_told(OSError(error.errno, error.strerror or "no reason given"))
+    if not isinstance(error, PcpError):
+        log.exception("a tool call met a fault", exc_info=error)
+    return as_told(error)
 
 
 def _described(tool: Tool) -> types.Tool:
@@ -77,10 +107,13 @@ def _described(tool: Tool) -> types.Tool:
 
 
 def _refused(error: PcpError) -> types.CallToolResult:
-    data = {"code": error.code, "message": error.message, "hint": error.hint, "details": error.details}
-    text = f"{error.message} ({error.code})" + (f"\n{error.hint}" if error.hint else "")
-    if error.details:
-        text += f"\n{json.dumps(error.details, ensure_ascii=False)}"
+    message, hint = error.message[:TEXT_LIMIT], error.hint[:TEXT_LIMIT]
+    details = json.dumps(error.details, ensure_ascii=False) if error.details else ""
+    data: dict[str, Any] = {"code": error.code, "message": message, "hint": hint}
+    text = f"{message} ({error.code})" + (f"\n{hint}" if hint else "")
+    if details and len(details) <= DETAILS_LIMIT:
+        data["details"] = error.details
+        text += f"\n{details}"
     return types.CallToolResult(content=[_text(text)], structured_content={"error": data}, is_error=True)
 
 

@@ -1,0 +1,161 @@
+"""Messages of one connection, a line of JSON each, both ways; what the SDK's own stdio transport does for a pipe.
+
+What is no message is answered with an error, and the connection goes on. What has no answer yet is bounded, so
+that a client that asks without end, or reads no answers, waits by itself and holds up nobody else.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import mcp_types as types
+from anyio import ClosedResourceError, create_memory_object_stream, create_task_group
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+LINE_LIMIT = 16 * 1024 * 1024
+PIECE = 64 * 1024
+MOST_OPEN = 32
+MOST_OPEN_BYTES = 2 * LINE_LIMIT
+
+
+class Lines:
+    """Reads lines; one that is longer than `limit` (bytes, which may be changed between lines) is dropped alone."""
+
+    def __init__(self, reader: asyncio.StreamReader, limit: int) -> None:
+        self._reader, self.limit = reader, limit
+        self._rest = bytearray()
+        self._looked_at = 0
+        self._is_dropping = False
+
+    async def next(self) -> bytes | None:
+        """Gives the next line without its newline; None for one that was too long.
+
+        Raises EOFError at the end: what has no newline was cut off.
+        """
+        while True:
+            at = self._rest.find(b"\n", self._looked_at)
+            if at >= 0:
+                return self._taken(at)
+            self._looked_at = len(self._rest)
+            if self._looked_at > self.limit:
+                self._is_dropping = True
+            if self._is_dropping:
+                self._rest.clear()
+                self._looked_at = 0
+            piece = await self._reader.read(PIECE)
+            if not piece:
+                raise EOFError
+            self._rest += piece
+
+    def _taken(self, at: int) -> bytes | None:
+        line = None if self._is_dropping or at > self.limit else bytes(self._rest[:at])
+        del self._rest[: at + 1]
+        self._looked_at, self._is_dropping = 0, False
+        return line
+
+
+class Open:
+    """Counts the requests of a connection that have no answer yet, and their bytes."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[object, int] = {}
+        self._bytes = 0
+        self._room = asyncio.Event()
+
+    async def add(self, number: object, size: int) -> None:
+        """Waits until there is room for a request of `size` bytes, and counts it."""
+        while len(self._sizes) >= MOST_OPEN or (self._sizes and self._bytes + size > MOST_OPEN_BYTES):
+            self._room.clear()
+            await self._room.wait()
+        self.done(number)  # an id that is used twice at a time counts once
+        self._sizes[number] = size
+        self._bytes += size
+
+    def done(self, number: object) -> None:
+        """Takes a request out: it was answered, or will never be."""
+        self._bytes -= self._sizes.pop(number, 0)
+        self._room.set()
+
+
+@asynccontextmanager
+async def messages(lines: Lines, writer: asyncio.StreamWriter) -> AsyncIterator[tuple[Any, Any]]:
+    """Gives the SDK's two streams of messages for a connection."""
+    into_server, read_stream = create_memory_object_stream[SessionMessage | Exception](0)
+    write_stream, from_server = create_memory_object_stream[SessionMessage](0)
+    unanswered = Open()
+
+    async def incoming() -> None:
+        async with into_server:
+            while True:
+                line = await lines.next()
+                message = _message_in(line)
+                if isinstance(message, bytes):
+                    writer.write(message)
+                    await writer.drain()
+                elif message is not None:
+                    await into_server.send(await _counted(message, len(line or b""), unanswered))
+
+    async def outgoing() -> None:
+        async with from_server:
+            async for sent in from_server:
+                message = sent.message
+                writer.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await writer.drain()
+                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                    unanswered.done(message.id)
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(_quietly, incoming)
+        tasks.start_soon(_quietly, outgoing)
+        yield read_stream, write_stream
+        tasks.cancel_scope.cancel()
+
+
+async def _counted(message: types.JSONRPCMessage, size: int, unanswered: Open) -> SessionMessage:
+    if not isinstance(message, types.JSONRPCRequest):
+        return SessionMessage(message)
+    number = message.id
+    await unanswered.add(number, size)
+
+    async def never_answered() -> None:
+        unanswered.done(number)
+
+    return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=never_answered))
+
+
+def _message_in(line: bytes | None) -> types.JSONRPCMessage | bytes | None:
+    """Gives a line's message, or the error to answer with, or None for an empty line."""
+    if line is None:
+        return _error(None, types.INVALID_REQUEST, f"a message is longer than {LINE_LIMIT} bytes")
+    if not line.strip():
+        return None
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return _refused(line)
+
+
+def _refused(line: bytes) -> bytes:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return _error(None, types.PARSE_ERROR, "not JSON in UTF-8")
+    if isinstance(value, list):
+        return _error(None, types.INVALID_REQUEST, "send one message a line: batches are not served")
+    number = value.get("id") if isinstance(value, dict) else None
+    is_id = isinstance(number, str | int) and not isinstance(number, bool) and len(str(number)) <= 200
+    return _error(number if is_id else None, types.INVALID_REQUEST, "not a JSON-RPC 2.0 message")
+
+
+def _error(number: object, code: int, message: str) -> bytes:
+    answer = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
+    return json.dumps(answer).encode() + b"\n"
+
+
+async def _quietly(work: Callable[[], Awaitable[None]]) -> None:
+    """A peer that goes away ends the connection, and is no error."""
+    with suppress(ConnectionError, EOFError, ClosedResourceError, anyio.BrokenResourceError):
+        await work()
