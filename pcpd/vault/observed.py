@@ -6,7 +6,6 @@ losses either.
 """
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,10 +28,9 @@ from pcpd.vault.pending import Pending
 from pcpd.vault.source import WatchFailed
 
 EVENT_FILTER: list[type[FileSystemEvent]] = [
-    FileClosedEvent, FileMovedEvent, FileDeletedEvent, DirCreatedEvent, DirMovedEvent, DirDeletedEvent,
+    FileClosedEvent, FileCreatedEvent, FileModifiedEvent, FileMovedEvent, FileDeletedEvent,
+    DirCreatedEvent, DirMovedEvent, DirDeletedEvent,
 ]  # fmt: skip
-if not sys.platform.startswith("linux"):
-    EVENT_FILTER += [FileCreatedEvent, FileModifiedEvent]
 
 
 class _Handler(FileSystemEventHandler):

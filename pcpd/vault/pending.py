@@ -15,9 +15,14 @@ MOST_FILES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is to be looked at. `tree` are folders in the order of events: (path, whether it appeared)."""
+    """What is to be looked at.
+
+    `files` have news; `rested` went away or were created, and nothing came after it; `tree` are folders in the
+    order of events: (path, whether it appeared).
+    """
 
     files: frozenset[str]
+    rested: frozenset[str]
     folders_gone: frozenset[str]
     tree: tuple[tuple[str, bool], ...]
     reasons: tuple[str, ...]
@@ -95,7 +100,11 @@ class Pending:
 
     def _batch(self, files: set[str], folders: set[str]) -> Batch:
         batch = Batch(
-            frozenset(self._files | files), frozenset(folders), tuple(self._tree), tuple(self._reasons)
+            frozenset(self._files),
+            frozenset(files),
+            frozenset(folders),
+            tuple(self._tree),
+            tuple(self._reasons),
         )
         self._files, self._tree, self._reasons = set(), [], {}
         return batch

@@ -33,14 +33,17 @@ Mode = Literal["events", "polling"]
 class Dirty:
     """What may have changed, all names vault-relative.
 
-    `files` have come, changed or gone; `folders` have come or gone, with all that is below; `everything`
-    means that events were lost or the rules changed, and only a scan tells. `reason` says why a scan is due.
+    `files` have come, changed or gone. Those among them that went away and stayed away are `gone`: if
+    another one is not there when it is read, it is in the middle of a save, and will be told again.
+    `folders` have come or gone, with all that is below; `everything` means that events were lost or the
+    rules changed, and only a scan tells. `reason` says why a scan is due.
     """
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
     everything: bool = False
     reason: str = ""
+    gone: frozenset[str] = frozenset()
 
 
 class Watch:
@@ -178,7 +181,10 @@ class Watch:
     def _settled(self, batch: Batch) -> Dirty | None:
         """Brings the watches in step with the batch, and gives what of it concerns the vault."""
         reasons = list(batch.reasons)
-        files = frozenset(file for file in batch.files if self._concerns(file))
+        news = {file for file in batch.files if self._concerns(file)}
+        rested = {file for file in batch.rested if self._concerns(file)}
+        gone = frozenset(file for file in rested if not os.path.lexists(self._root / file))
+        files = frozenset(news | rested)
         if any(Ignore.is_source(file) for file in files):
             self._ignore.refresh()
             reasons.append("ignore rules changed")
@@ -187,7 +193,7 @@ class Watch:
         if not (files or folders or reasons):
             return None
         reason = "; ".join(reasons) or ("folders came or went" if folders else "")
-        return Dirty(files, frozenset(folders), everything=bool(reasons), reason=reason)
+        return Dirty(files, frozenset(folders), bool(reasons), reason, gone)
 
     def _follow(self, tree: tuple[tuple[str, bool], ...], *, again: bool) -> set[str]:
         """Watches and forgets folders as they came and went; gives those that came."""
