@@ -58,5 +58,6 @@ def message_of(subject: str, principal: str, *, aside: str | bool) -> str:
     """Gives a commit's message with its trailers. `aside` says why it goes to the wip ref, or is false."""
     trailers = {PRINCIPAL: principal, TRAILER: aside or ""}
     lines = [f"{key}: {' '.join(str(value).split())}" for key, value in trailers.items() if value]
-    text = subject.replace("\0", "").strip() or "pages changed"
+    # A file's name in it need not be UTF-8.
+    text = subject.replace("\0", "").encode(errors="replace").decode().strip() or "pages changed"
     return "\n".join([text, "", *lines]) + "\n" if lines else f"{text}\n"

@@ -55,6 +55,7 @@ class Draft:
         self._names: dict[str, Sequence[str]] = {}
         self._nested: dict[str, bool] = {}
         self._respelled: set[str] = set()
+        self._absent: frozenset[str] | None = None
         self.unchanged: list[str] = []
         self.refused: list[Refused] = []
 
@@ -114,7 +115,11 @@ class Draft:
         """Tells whether a file is missing because somebody deleted it."""
         if not file.isascii() and names.on_disk(self._layout.root, file) is not None:
             return False
-        return self._left_out is None or not self._left_out.absent_by_design([file])
+        if self._left_out is None:
+            return True
+        if self._absent is None:
+            self._absent = self._left_out.absent_by_design()
+        return file not in self._absent
 
     def _stored(self, change: Change, how: Conversion, old: Blob | None) -> tuple[str, bytes | None]:
         """Gives the blob's id, and the bytes if they are still to be stored as they are."""

@@ -29,15 +29,20 @@ class _Seen:
 
 
 class Gate:
-    """Remembers how git's files looked. `clock` gives wall-clock seconds, as file times are."""
+    """Remembers how git's files looked. `clock` gives wall-clock seconds, as file times are.
 
-    def __init__(self, layout: Layout, clock: Callable[[], float]) -> None:
+    `is_new` says that we made the repository just now.
+    """
+
+    def __init__(self, layout: Layout, clock: Callable[[], float], *, is_new: bool) -> None:
         self._lock = layout.gitdir / "index.lock"
         self._watched = (layout.index, layout.gitdir / "HEAD", self._lock)
         self._clock = clock
         self._waits = 0
         now = clock()
-        self._seen = {path: _Seen(_signature(path), _changed_at(path, now)) for path in self._watched}
+        self._seen = {
+            path: _Seen(_signature(path), 0.0 if is_new else _changed_at(path, now)) for path in self._watched
+        }
 
     def check(self) -> None:
         """Raises Busy while git must be left alone."""
@@ -56,10 +61,9 @@ class Gate:
         return Busy(f"{lock.name} is held by another program", wait)
 
     def settled(self) -> None:
-        """Takes the index as it is now for our own writing."""
+        """Takes the index as it is now for our own writing. Called while we hold its lock, which goes unnoticed."""
         path = self._watched[0]
         self._seen[path] = _Seen(_signature(path), 0.0)
-        self._seen[self._lock] = _Seen(_signature(self._lock), 0.0)
 
     def locked(self) -> str | None:
         """Says which lock is held, for how long, and what to do about an old one; or None."""

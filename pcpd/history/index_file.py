@@ -7,7 +7,7 @@ or many entries change at once.
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pygit2
@@ -56,13 +56,12 @@ class IndexFile:
             self._looked_at = stamp
         return self._unmerged
 
-    def absent_by_design(self, files: Iterable[str]) -> frozenset[str]:
-        """Gives those of `files` that a sparse checkout leaves out of the work tree."""
+    def absent_by_design(self) -> frozenset[str]:
+        """Gives the files that a sparse checkout leaves out of the work tree."""
         if self._program.problem:
             return frozenset()
         out = self._program.run("ls-files", "-t", "-z").out
-        left_out = {os.fsdecode(line[2:]) for line in out.split(b"\0") if line.startswith(b"S ")}
-        return frozenset(left_out.intersection(files))
+        return frozenset(os.fsdecode(line[2:]) for line in out.split(b"\0") if line.startswith(b"S "))
 
     def edited(self, wanted: Wanted) -> EditedIndex:
         """Gives a copy in which each wanted entry is new, where it was one of the old ones."""
@@ -113,6 +112,7 @@ class IndexFile:
         present = C.git_index_get_bypath(index._index, path, 0)  # noqa: SLF001
         if present != ffi.NULL:
             entry.flags = present.flags & ASSUME_UNCHANGED
+            entry.flags_extended = present.flags_extended & SKIP_WORKTREE
         found = _stat_if_same(self._layout.workdir / file, new)
         if found is not None:
             # With the file's times in it, `git status` need not read the file again.
@@ -150,15 +150,13 @@ class IndexFile:
 
 
 def _present(index: pygit2.Index, file: str) -> Blob | str | None:
-    """Gives a file's entry, None for none, or a word for one that must be left alone."""
+    """Gives a file's entry, None for none, or a word for conflicting ones."""
     raw = os.fsencode(file)
     if any(C.git_index_get_bypath(index._index, raw, stage) != ffi.NULL for stage in (1, 2, 3)):  # noqa: SLF001
         return "unmerged"
     entry = C.git_index_get_bypath(index._index, raw, 0)  # noqa: SLF001
     if entry == ffi.NULL:
         return None
-    if entry.flags_extended & SKIP_WORKTREE:
-        return "absent by design"
     return Blob(int(entry.mode), bytes(ffi.buffer(ffi.addressof(entry, "id"))).hex())
 
 

@@ -19,6 +19,7 @@ from pcpd.history.locks import Locks
 from pcpd.history.plumbing import Plumbing
 from pcpd.history.versions import EMAIL, FOLDER, NAME, Blob, Edit, Head
 
+CACHE_BYTES = 16 * 1024 * 1024  # of objects already read; libgit2 would keep 256 MiB
 Group = dict[str, "Blob | Group | None"]
 
 
@@ -30,6 +31,7 @@ def prepare() -> None:
     """
     pygit2.settings.enable_fsync_gitdir(True)
     pygit2.settings.owner_validation = False
+    pygit2.settings.cache_max_size(CACHE_BYTES)
 
 
 def can_open(layout: Layout) -> bool:

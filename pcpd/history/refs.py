@@ -5,8 +5,10 @@ Written as git writes loose refs: lock, look, log, rename. The git program would
 another ref store go through the program (`plumbing`).
 """
 
+import re
 from pathlib import Path
 
+from pcpd.errors import Broken
 from pcpd.history.layout import Layout
 from pcpd.history.locks import Locks, sync_folder
 from pcpd.history.versions import EMAIL, NAME, Head, Moved
@@ -37,6 +39,7 @@ def move(layout: Layout, locks: Locks, ref: str, *, old: str | None, new: str, l
 
     Raises Moved when it is not at `old`, Locked when somebody holds it.
     """
+    _check_room(layout, ref)
     path = layout.commondir / ref
     lock = path.with_name(f"{path.name}.lock")
     with locks.hold(lock, f"{new}\n".encode()):
@@ -47,9 +50,27 @@ def move(layout: Layout, locks: Locks, ref: str, *, old: str | None, new: str, l
     sync_folder(path.parent)
 
 
+def component(text: str) -> str:
+    """Gives an id as one part of a ref's name, which git takes as it is."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", text) or "-"
+
+
 def log_line(seconds: int, message: str) -> str:
     """Gives the end of a reflog line: who, when, what."""
     return f"{NAME} <{EMAIL}> {seconds} +0000\tcommit (pcpd): {message.splitlines()[0] if message else ''}"
+
+
+def _check_room(layout: Layout, ref: str) -> None:
+    """Raises Broken where a ref has the name of a folder that this one needs."""
+    parts = ref.split("/")
+    for length in range(3, len(parts)):
+        taken = "/".join(parts[:length])
+        if (layout.commondir / taken).is_file() or _packed(layout, taken):
+            raise Broken(
+                "history.ref-taken",
+                f"{taken} is in the way of {ref}, which keeps this vault's history",
+                hint=f"rename it: `git branch -m {'/'.join(parts[2:length])} <another name>`",
+            )
 
 
 def _log(layout: Layout, ref: str, line: str) -> None:

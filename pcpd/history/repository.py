@@ -6,11 +6,12 @@ person made them; who acted stands in the trailer `Pcp-Principal`. All methods m
 `build` does the long work, `publish` the short.
 """
 
+import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from itertools import chain, islice
 from pathlib import Path
 
 from pcpd.errors import Invalid, NotFound
@@ -48,7 +49,7 @@ from pcpd.history.versions import (
 )
 
 FEW = 16
-ATTEMPTS = 8
+ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Repository:
         self._locks = parts.locks
         self._clock = clock
         self._branch = f"refs/heads/pcpd/{context_id}"
-        self._scratch_ref = f"refs/pcpd/{device}/build"
+        self._builds = itertools.count()
         self._aside = Aside(self._objects, device)
         self._ground = Ground(
             self._layout, self._objects, self._index, branch=self._branch, aside=self._aside
@@ -88,6 +89,7 @@ class Repository:
             self._layout, self._program, self._configuration, self._ground.has_attributes
         )
         self._reading = Reading(self._layout, self._program, self._objects, self._attributes)
+        self._index_lock = self._layout.gitdir / "index.lock"
         self._guard = threading.RLock()
 
     @classmethod
@@ -111,6 +113,7 @@ class Repository:
         if found is None and not create:
             raise NotFound("history.none", f"{root} has no git repository", hint="`pcpd init` makes one")
         where = found or layout.make(root, context_id)
+        context_id, device = refs.component(context_id), refs.component(device)
         program = Program(where, environment)
         ours = where.gitdir / "pcpd" / context_id
         locks = Locks(ours / "locks")
@@ -126,7 +129,7 @@ class Repository:
             configuration=Configuration(where, program, environment),
             index=index,
             entries=IndexEntries(index, ours / "unsettled"),
-            gate=Gate(where, clock),
+            gate=Gate(where, clock, is_new=found is None),
         )
         return cls(parts, context_id=context_id, device=device, clock=clock)
 
@@ -162,12 +165,14 @@ class Repository:
         git must be left alone; then nothing was committed.
         """
         given = list(changes)
-        for _ in range(ATTEMPTS):
-            prepared = self.build(given, message=message, now=now, principal=principal, aside=aside)
-            try:
-                return self.publish(prepared)
-            except Moved:
-                continue
+        for attempt in range(ATTEMPTS):
+            # At last other commits of ours wait for this one, which may be long in building.
+            with self._guard if attempt > ATTEMPTS // 2 else contextlib.nullcontext():
+                prepared = self.build(given, message=message, now=now, principal=principal, aside=aside)
+                try:
+                    return self.publish(prepared)
+                except Moved:
+                    continue
         raise Busy("the branch keeps moving", 1000)
 
     def build(
@@ -180,7 +185,8 @@ class Repository:
         aside: bool = False,
     ) -> Prepared:
         """Stores blobs, trees and the commit; no ref moves. May take long, and reads `changes` as it goes."""
-        self._gate.check()
+        with self._guard:
+            self._gate.check()
         target = self._ground.target(aside)
         left_out = self._index if ground.is_sparse(self._layout, self._configuration) else None
         utf8_only = bool(self._program.problem)
@@ -189,15 +195,15 @@ class Repository:
         )
         text = message_of(message, principal, aside=target.aside and (self._ground.operation() or "aside"))
         steps = draft.steps(changes)
-        first = list(islice(steps, FEW + 1))
+        first = list(itertools.islice(steps, FEW + 1))
         if len(first) > FEW and not self._program.problem:
             rev, edits = bulk.write(
-                self._program, chain(first, steps),
-                ref=self._scratch_ref, parents=target.parents, message=text, now=now,
+                self._program, itertools.chain(first, steps),
+                ref=f"{self._aside.ref}-build-{next(self._builds)}", parents=target.parents, message=text, now=now,
             )  # fmt: skip
         else:
             edits = []
-            for step in chain(first, steps):
+            for step in itertools.chain(first, steps):
                 if step.data is not None:
                     self._objects.write_blob(step.data)
                 edits.append(step.edit)
@@ -238,12 +244,10 @@ class Repository:
         with self._guard:
             if self._entries.waiting:
                 try:
-                    with self._locks.hold(self._layout.gitdir / "index.lock", b""):
+                    with self._locks.hold(self._index_lock, b""):
                         self._settle_held()
                 except Locked:
-                    pass
-                else:
-                    self._gate.settled()
+                    pass  # told by what is still waiting
             return self._entries.waiting
 
     def wip_files(self) -> tuple[str, ...]:
@@ -261,6 +265,8 @@ class Repository:
 
     def state(self) -> RepositoryState:
         """Gives what `status` shows."""
+        with self._guard:
+            locked = self._gate.locked()
         head = self._objects.head()
         is_above = self._layout.kind == "above"
         branch = self._branch if is_above else head.branch or ""
@@ -270,7 +276,7 @@ class Repository:
             operation=self._ground.operation(),
             detached=head.branch is None,
             unborn=head.commit is None,
-            locked=self._gate.locked(),
+            locked=locked,
             notice=" ".join(ground.notices(self._layout, self._program, self._configuration)),
             wip=len(self._aside.files()),
             unsettled=len(self._entries.waiting),
@@ -354,15 +360,13 @@ class Repository:
         ahead = prepared.index if not self._entries.waiting else None
         self._entries.want(prepared.edits, prepared.note)
         try:
-            with self._locks.hold(self._layout.gitdir / "index.lock", b""):
+            with self._locks.hold(self._index_lock, b""):
                 self._objects.move(target.ref, old=target.tip, new=rev, log=log)
                 self._settle_held(ahead)
         except Locked as error:
-            if not error.lock.endswith("index.lock"):
+            if error.lock != str(self._index_lock):
                 raise
             self._objects.move(target.ref, old=target.tip, new=rev, log=log)
-        else:
-            self._gate.settled()
 
     def _has_index(self, target: Target) -> bool:
         """Tells whether the person's index has to follow a commit."""
@@ -371,6 +375,7 @@ class Repository:
     def _settle_held(self, ahead: EditedIndex | None = None) -> None:
         base = self._ground.base()
         self._entries.settle(lambda file: self._objects.entry(base, file) if base else None, ahead)
+        self._gate.settled()
 
     def _land(self, prepared: Prepared) -> None:
         if prepared.target.aside:

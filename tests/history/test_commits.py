@@ -119,6 +119,8 @@ def test_a_name_that_is_no_utf8_is_kept(history: History, person: Person) -> Non
     assert person.status() == ""
     [version] = history.repository.log(name)
     assert version.file == name
+    history.save((name, b"again"), message=f"{name} changed")
+    assert "changed" in person.git("log", "-1", "--format=%s")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,31 @@ def test_a_repository_opened_in_the_middle_of_something_waits(person: Person, op
     person.commit("page.md", "one\n")
     with pytest.raises(Busy):
         open_history(person.folder, clock=Clock(ahead=0.0)).save(("page.md", b"x\n"))
+
+
+def test_a_repository_that_was_just_made_need_not_come_to_rest(person: Person, open_history: Opener) -> None:
+    """Its first commit follows at once."""
+    assert open_history(person.folder, create=True, clock=Clock(ahead=0.0)).save(("page.md", b"x\n")).rev
+
+
+def test_threads_that_build_and_publish_together_lose_nothing(own: History, person: Person) -> None:
+    """One builds long work while the other commits; both end on the branch, in whatever order."""
+    own.clock.ahead = 0.0
+
+    def commit(name: str, count: int) -> None:
+        for number in range(count):
+            files = [
+                own.put(f"{name}/{each}.md", b"%d\n" % number) for each in range(30 if name == "many" else 1)
+            ]
+            own.commit(*files)
+
+    with ThreadPoolExecutor() as pool:
+        for done in [
+            pool.submit(commit, "many", 3),
+            pool.submit(commit, "one", 10),
+            pool.submit(commit, "two", 10),
+        ]:
+            done.result()
+    assert person.git("rev-list", "--count", "HEAD").strip() == "23"
+    assert person.status() == ""
+    person.git("fsck", "--strict")

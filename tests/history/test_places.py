@@ -275,6 +275,26 @@ def test_files_that_a_sparse_checkout_leaves_out_are_not_deleted(adopted: Histor
     assert "sparse" in adopted.repository.state().notice
 
 
+def test_a_file_that_is_there_though_left_out_is_committed_for_good(adopted: History, person: Person) -> None:
+    """Its entry follows too: their next commit does not put the old version back."""
+    person.commit("out/b.md", "b\n")
+    person.git("sparse-checkout", "set", "--cone", "in")
+    adopted.save(("out/b.md", b"changed\n"))
+    person.commit("other.md", "x\n")
+    assert person.git("show", "HEAD:out/b.md") == "changed\n"
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_branch_in_the_way_of_ours_is_named(inside: History, above: Person, packed: bool) -> None:
+    """A branch called `pcpd` leaves no room for `pcpd/<id>`."""
+    above.git("branch", "pcpd")
+    if packed:
+        above.git("pack-refs", "--all")
+    with pytest.raises(Broken, match="refs/heads/pcpd") as taken:
+        inside.save(("page.md", b"two\n"))
+    assert "git branch -m pcpd" in taken.value.hint
+
+
 def test_shallow_and_partial_clones_are_named_and_go_on(
     adopted: History, person: Person, open_history: Opener
 ) -> None:
