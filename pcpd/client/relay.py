@@ -28,7 +28,6 @@ ANSWER_BYTES = 256 * 1024 * 1024
 BUFFER_BYTES = 4 * 1024 * 1024
 STEP_MS = 20
 FAREWELL_S = 10.0  # how long answers are still awaited after standard input has ended
-HASTY_ENDS = 3  # connections in a row that ended without a word; then the client is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,6 @@ class Relay:
         self._link: socket.socket | None = None
         self._start: Start | None = None
         self._ended_at: float | None = None
-        self._hasty_ends = 0
         self._has_heard = False
 
     def run(self) -> None:
@@ -162,7 +160,6 @@ class Relay:
         message = f"{error.message}. {error.hint}" if error.hint else error.message
         data = {"code": error.code, "hint": error.hint}
         self._to_client += b"".join(self._session.give_up(message, data))
-        self._hasty_ends = 0
 
     def _wait(self) -> None:
         """Waits until something can be read or written, and does that."""
@@ -225,7 +222,7 @@ class Relay:
         except BlockingIOError:
             return
         except OSError:
-            self._lose_owner()
+            self._leave()
 
     def _hear(self, data: bytes) -> None:
         """Passes on what the owner said."""
@@ -234,18 +231,10 @@ class Relay:
                 self._leave()
                 self._give_up(refusal)
                 return
-            self._has_heard, self._hasty_ends = True, 0
+            self._has_heard = True
             out = self._session.from_owner(line)
             self._to_owner += b"".join(out.to_owner)
             self._to_client += b"".join(out.to_client)
-
-    def _lose_owner(self) -> None:
-        """Turns to the next owner, unless several have ended without a word."""
-        is_hasty = self._session.is_waiting and not self._has_heard
-        self._hasty_ends = self._hasty_ends + 1 if is_hasty else 0
-        self._leave()
-        if self._hasty_ends >= HASTY_ENDS:
-            self._give_up(Unavailable("owner.lost", "the owner of the vault ends each connection at once"))
 
     def _leave(self) -> None:
         """Closes the connection; what may not be asked again is answered with an error."""

@@ -30,8 +30,10 @@ class Scene:
 
 
 @pytest.fixture
-def make_vault(world: Any) -> Callable[[str], Path]:
-    """Makes vaults that only look like ones."""
+def make_vault(world: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Makes vaults that only look like ones, and gives this process their world's folders."""
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, world.env[name])
 
     def make(name: str) -> Path:
         root: Path = world.home / name

@@ -68,7 +68,7 @@ class FakeOwner:
     version: str = __version__
     is_ready: bool = True
     gives_way: bool = False
-    greeting: Message = field(default_factory=lambda: {"ok": True})
+    greeting: Message | None = field(default_factory=lambda: {"ok": True})
     asked: list[Asked] = field(default_factory=list)
     greeted: list[Message] = field(default_factory=list)
     heard: list[Message] = field(default_factory=list)
@@ -130,8 +130,9 @@ class FakeOwner:
         try:
             with link, link.makefile("rb") as lines:
                 self.greeted.append(json.loads(lines.readline()))
-                link.sendall(json.dumps(self.greeting).encode() + b"\n")
-                if "error" in self.greeting:
+                if self.greeting:
+                    link.sendall(json.dumps(self.greeting).encode() + b"\n")
+                if self.greeting and "error" in self.greeting:
                     return
                 for line in lines:
                     message = json.loads(line)

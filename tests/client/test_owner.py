@@ -98,8 +98,9 @@ def test_owner_is_found_by_any_path(scene: Scene, world: Any) -> None:
 def test_owner_is_found_by_a_client_without_runtime_folder(scene: Scene) -> None:
     """An owner that had none serves in the state folder, where all clients look too."""
     without = load({**scene.env, "XDG_RUNTIME_DIR": ""})
-    FakeOwner(without.socket_folder(scene.root))
+    played = FakeOwner(without.socket_folder(scene.root))
     assert find(scene.root, scene.settings)
+    played.kill()
 
 
 def test_deep_homes_have_sockets_too(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +156,11 @@ def test_private_folder_is_never_a_strangers(
     with pytest.raises(Broken) as caught:
         settings.socket_folder(root)
     assert caught.value.code == "settings.not-private"
+    folder.unlink()
+    settings.socket_folder(root)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    with pytest.raises(Broken):
+        settings.socket_folder(root)
 
 
 def test_owner_that_does_not_answer_is_named(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +317,12 @@ def idle_owner(
     script.write_text("#!/bin/sh\nexec sleep 600\n")
     script.chmod(0o700)
     monkeypatch.setattr("sys.executable", str(script))
+    before, (reader, writer) = os.dup(0), os.pipe()
+    os.dup2(reader, 0)  # as a client whose stdin is a pipe
     child = launch.start(tmp_path, tmp_path / "start.log", {**world.env})
+    os.dup2(before, 0)
+    for each in (before, reader, writer):
+        os.close(each)
     yield child
     child.kill()
     child.wait()

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import select
+import socket
 import subprocess
 import sys
 import threading
@@ -159,6 +161,17 @@ def test_an_idle_relay_waits_for_its_client_before_it_looks_for_the_next_owner(
     assert len(second.greeted) == 1
 
 
+def test_relay_that_lost_its_owner_starts_none_by_itself(scene: Scene) -> None:
+    """Nothing is looked for until there is something to ask."""
+    ours, theirs = socket.socketpair()
+    idle = relay.Relay(scene.root, scene.settings, scene.env, relay.Credential("", ""))
+    idle._link = ours
+    theirs.close()
+    idle._exchange_with_owner(select.POLLIN)
+    idle._seek_owner()
+    assert (vars(idle)["_link"], vars(idle)["_start"]) == (None, None)
+
+
 def test_half_a_line_of_a_dying_owner_is_not_passed_on(scene: Scene, client: Callable[..., Client]) -> None:
     """The client only ever sees whole messages, here the next owner's."""
 
@@ -173,7 +186,7 @@ def test_half_a_line_of_a_dying_owner_is_not_passed_on(scene: Scene, client: Cal
     relayed.begin()
     relayed.send(call(1))
     until(lambda: len(first.heard) == 3)
-    scene.owner(mcp=echo)
+    scene.owner(mcp=echo, greeting=None)
     assert relayed.hear()["result"] == {"was": "tools/call"}
 
 
