@@ -22,6 +22,7 @@ class PeerChecked(H11Protocol):
         """Looks at who connected before a byte is read."""
         link = transport.get_extra_info("socket")
         if link is None or (link.family == socket.AF_UNIX and not peer.is_of(link, os.geteuid())):
+            self.transport = transport  # what ends the connection looks at it
             transport.abort()
             return
         super().connection_made(transport)

@@ -1,0 +1,184 @@
+"""The gate on real sockets: every route asks who knocks, and only this user's processes get in at all."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pcpd.api.app import routes
+from pcpd.gate import peer
+from pcpd.gate.knock import BODY_LIMIT, OPEN_ROUTES
+from tests.conftest import World
+from tests.doors import Doors
+from tests.waiting import until
+
+
+def route_table(doors: Doors) -> list[tuple[str, str]]:
+    """Every route of the app with each of its methods, parameters filled in."""
+    found = []
+    for route in routes(doors.served).routes:
+        path = getattr(route, "path", None)
+        if path is None:
+            for each in getattr(route, "effective_route_contexts", list)():
+                found += [(method, each.path) for method in each.methods]
+        else:
+            found += [(method, path) for method in getattr(route, "methods", None) or {"GET"}]
+    return sorted((method, path.replace("{path:path}", "boiler")) for method, path in found)
+
+
+def test_every_route_asks_for_a_token_on_tcp_but_for_a_closed_list(doors: Doors) -> None:
+    """A route that is added is covered by itself; the page of the vault is not told apart from none."""
+    table = route_table(doors)
+    assert len(table) >= 25
+    for method, path in table:
+        answer = doors.ask(method, path, tcp=True)
+        if path in OPEN_ROUTES:
+            assert answer.status == 200, path
+            continue
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer"), (method, path)
+        assert method == "HEAD" or answer.code == "http.no-token"
+    assert {path for _, path in table} >= OPEN_ROUTES == {"/vault/v1/health"}
+    for path in ("/", "/nowhere", "/vault/v1/pages/absent", "/vault/v1/health/"):
+        assert doors.ask("GET", path, tcp=True).code == "http.no-token"
+
+
+def test_every_route_refuses_foreign_hosts_and_web_pages(doors: Doors) -> None:
+    """On both ways, before anything is read or changed."""
+    before = (doors.opened.root / "boiler.md").read_bytes()
+    for method, path in route_table(doors):
+        for tcp in (False, True):
+            for headers, status in (
+                ({"Host": "evil.example"}, 421),
+                ({"Host": "localhost", "Origin": "null"}, 403),
+                ({"Host": "localhost", "Origin": "http://localhost"}, 403),
+            ):
+                assert doors.ask(method, path, headers=headers, tcp=tcp).status == status, (method, path)
+    assert (doors.opened.root / "boiler.md").read_bytes() == before
+
+
+def test_preflight_gets_no_permission(doors: Doors) -> None:
+    """No header tells a browser that a page may read or send anything."""
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PUT"}
+    for tcp in (False, True):
+        answer = doors.ask("OPTIONS", "/vault/v1/pages/boiler", headers=headers, tcp=tcp)
+        assert answer.status == 403
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+def test_endless_body_ends_at_the_limit(doors: Doors, *, is_chunked: bool) -> None:
+    """With or without a length; the connection is closed and the next request is served."""
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(60)
+        link.connect(os.fspath(doors.http_socket))
+        length = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {BODY_LIMIT * 10}"
+        link.sendall(f"PUT /vault/v1/pages/big HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n".encode())
+        piece = b"x" * 65536
+        chunk = b"10000\r\n" + piece + b"\r\n" if is_chunked else piece
+        try:
+            for _ in range(BODY_LIMIT // len(piece) + 200):
+                link.sendall(chunk)
+        except (BrokenPipeError, ConnectionResetError):
+            assert not (doors.opened.root / "big.md").exists()
+        else:
+            assert link.recv(65536).startswith(b"HTTP/1.1 413 ")
+    assert doors.vault("GET", "health").status == 200
+    assert not (doors.opened.root / "big.md").exists()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [b"GET /vault/v1/status HTTP/1.1\r\n\r\n", b"GET /vault/v1/status HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x02\x00\r\n\r\n",
+     b"GET http://evil.example/vault/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+     b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+     b"POST /vault/v1/rebuild HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"],
+    ids=["no host", "http 1.0", "tls", "absolute", "two hosts", "two lengths"],
+)  # fmt: skip
+def test_malformed_requests_are_refused(doors: Doors, request_: bytes) -> None:
+    """None is served by guessing what it meant."""
+    with socket.create_connection(("127.0.0.1", doors.port)) as link:
+        link.settimeout(60)
+        link.sendall(request_)
+        status = int(link.recv(65536).split()[1])
+    assert status in {400, 421}
+
+
+def test_peer_is_known_by_the_kernel_s_word() -> None:
+    """This process talks to itself: its own user, and no other."""
+    one, other = socket.socketpair()
+    with one, other:
+        assert peer.is_of(one, os.geteuid())
+        assert not peer.is_of(one, os.geteuid() + 1)
+    assert not peer.is_of(one, os.geteuid())
+
+
+@pytest.mark.skipif("os.geteuid() != 0", reason="needs setpriv, which is not installed here")
+def test_other_users_get_no_word_even_where_the_mode_lets_them(doors: Doors) -> None:
+    """Should folder and socket be opened by accident, the kernel still tells who connects."""
+    doors.folder.chmod(0o755)
+    code = (
+        "import os, socket, sys\nos.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.connect(sys.argv[1])\n"
+        "try:\n    s.sendall(b'GET /vault/v1/health HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')\n"
+        "    print(s.recv(9))\nexcept OSError: print(b'')"
+    )
+    for path in (doors.http_socket, doors.relay_socket):
+        path.chmod(0o666)
+        said = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+        assert said.stdout.strip() == "b''"
+    assert doors.vault("GET", "health").status == 200
+
+
+def test_started_owner_listens_on_loopback_and_in_a_closed_folder_alone(world: World) -> None:
+    """Its sockets are the person's alone, the port is bound to 127.0.0.1, and only health answers there."""
+    vault = world.home / "vault"
+    vault.mkdir()
+    vault.joinpath("boiler.md").write_text("Gas or heat pump?\n")
+    world.pcpd("init", vault)
+    owner = world.start("--vault", vault, "run")
+    assert owner.stderr
+    url = owner.stderr.readline().split()[-1]
+    port = int(url.rpartition(":")[2])
+    (folder,) = {path.parent for path in Path(world.env["XDG_RUNTIME_DIR"]).rglob("socket")}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for name in ("socket", "mcp.sock"):
+        seen = (folder / name).stat()
+        assert (seen.st_mode & 0o777, seen.st_uid) == (0o600, os.geteuid())
+    assert listening_addresses(owner.pid) <= {("127.0.0.1", port)}
+    with socket.create_connection(("127.0.0.1", port)) as link:
+        link.sendall(b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        said = b"".join(iter(lambda: link.recv(65536), b""))
+    health = json.loads(said.partition(b"\r\n\r\n")[2])
+    assert (health["ok"], health["pid"]) == (True, owner.pid)
+    with socket.create_connection(("127.0.0.1", port)) as link:
+        link.sendall(b"GET /vault/v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert link.recv(65536).startswith(b"HTTP/1.1 401 ")
+    owner.terminate()
+    until(lambda: owner.poll() is not None)
+    owner.stderr.close()
+    assert owner.stdout
+    owner.stdout.close()
+
+
+def listening_addresses(pid: int) -> set[tuple[str, int]]:
+    """The TCP addresses on which a process listens (Linux; none elsewhere)."""
+    inodes = set()
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            inodes.add(link.readlink().name.removeprefix("socket:[").removesuffix("]"))
+        except OSError:
+            continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        file = Path(f"/proc/{pid}/net/{table}")
+        for line in file.read_text().splitlines()[1:] if file.exists() else []:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                address, _, port = fields[1].partition(":")
+                host = socket.inet_ntoa(bytes.fromhex(address)[::-1]) if table == "tcp" else f"[{address}]"
+                found.add((host, int(port, 16)))
+    return found
