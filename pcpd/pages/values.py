@@ -34,6 +34,7 @@ _CLOCK = re.compile(r"[0-9TZ:.+-]+")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _SAFE_DIGITS = 15
 _MOMENTS = TIME_KEYS | {"at"}
+_SHARES = frozenset({"importance", "confidence"})
 
 
 def written(value: Value, *, in_flow: bool = False) -> str:
@@ -90,9 +91,14 @@ def parse_assignment(text: str) -> tuple[str, Value]:
 
 
 def as_meant(key: str, value: Value) -> Value:
-    """Gives `value` with moments (`updated`, `source.at`, …) as `Plain`, which pages write without quotes."""
+    """Gives `value` with moments (`updated`, `source.at`, …) and shares (`importance`) as `Plain`.
+
+    Pages write these without quotes; JSON has brought them as texts.
+    """
     if isinstance(value, str):
-        return Plain(value) if key.rpartition(".")[2] in _MOMENTS and _is_date(value) else value
+        name = key.rpartition(".")[2]
+        is_plain = (name in _MOMENTS and _is_date(value)) or (key in _SHARES and _DECIMAL.fullmatch(value))
+        return Plain(value) if is_plain else value
     if isinstance(value, Mapping):
         return {name: as_meant(name, item) for name, item in value.items()}
     if isinstance(value, Sequence):

@@ -67,6 +67,8 @@ def diff(before: bytes, after: bytes) -> tuple[list[str], list[str]]:
         ("when", Plain("2026-01-06"), ["when: 2026-01-05"], ["when: 2026-01-06"]),
         ("updated", "2026-01-05T10:00:00Z", [], ["updated: 2026-01-05T10:00:00Z"]),
         ("updated", "some day", [], ["updated: some day"]),
+        ("confidence", "0.50", [], ["confidence: 0.50"]),
+        ("confidence", "high", [], ["confidence: high"]),
         ("tags", ["x"], ['tags: [ b,a , "c" ]'], ["tags: [x]"]),
         ("tags", [], ['tags: [ b,a , "c" ]'], ["tags: []"]),
         ("blk", ["x", "z"], ['  - "y" # c2'], ["  - z"]),
