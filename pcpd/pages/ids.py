@@ -1,53 +1,31 @@
-"""Ids: one type each, so that a page's id is never taken for a token's. Source: pages.md §3 and §4."""
+"""Ids: one type each, so that a page's id is never taken for a context's. Source: pages.md §3 and §4."""
 
 import re
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import Self
 
 from pcpd.errors import Invalid
 
+_CONTEXT = re.compile(r"ctx_\d{1,12}_[0-9a-f]{8}", re.ASCII)
 
-class _Stamped(str):
-    """An id `<prefix>_<unix seconds>_<8 hex digits>`. Raises `Invalid` (`id.invalid`) for anything else."""
+
+class ContextId(str):
+    """The id of a context, `ctx_<unix seconds>_<8 hex digits>`: names the device-local folders of a vault.
+
+    Raises `Invalid` (`id.invalid`) for anything else.
+    """
 
     __slots__ = ()
-    prefix: ClassVar[str]
 
     def __new__(cls, text: str) -> Self:
         """Checks and wraps `text`."""
-        if not re.fullmatch(cls.prefix + r"_\d{1,12}_[0-9a-f]{8}", text, re.ASCII):
+        if not _CONTEXT.fullmatch(text):
             raise Invalid(
                 "id.invalid",
-                f"{text[:80]!r} is not a {cls.__name__}",
-                hint=f"it looks like {cls.prefix}_1763000000_a3f2b1c4",
+                f"{text[:80]!r} is not the id of a context",
+                hint="it looks like ctx_1763000000_a3f2b1c4",
             )
         return super().__new__(cls, text)
-
-    @classmethod
-    def new(cls, now: datetime, entropy: bytes) -> Self:
-        """Makes one from the moment `now` (aware) and four random bytes."""
-        return cls(f"{cls.prefix}_{int(now.timestamp())}_{entropy[:4].hex()}")
-
-
-class ContextId(_Stamped):
-    """The id of a context: names the device-local folders of a vault."""
-
-    __slots__ = ()
-    prefix = "ctx"
-
-
-class TokenId(_Stamped):
-    """The id of a credential; not secret."""
-
-    __slots__ = ()
-    prefix = "tok"
-
-
-class ProposalId(_Stamped):
-    """The id of a proposal, which names its file."""
-
-    __slots__ = ()
-    prefix = "prp"
 
 
 class PageId(str):
@@ -66,5 +44,5 @@ class PageId(str):
 
 
 def new_context_id(now: datetime, entropy: bytes) -> ContextId:
-    """Makes the id of a new context, `ctx_<unix>_<8 hex>`, from the moment and four random bytes."""
-    return ContextId.new(now, entropy)
+    """Makes the id of a new context from the moment `now` (aware) and four random bytes."""
+    return ContextId(f"ctx_{int(now.timestamp())}_{entropy[:4].hex()}")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcpd.errors import Invalid
-from pcpd.pages.ids import ContextId, PageId, TokenId, new_context_id
+from pcpd.pages.ids import ContextId, PageId, new_context_id
 from pcpd.pages.paths import PagePath, kind_of, strict
 from pcpd.pages.times import from_ns, normal_time, parse_time, to_z
 
@@ -155,7 +155,6 @@ def test_ids_have_their_own_form() -> None:
         with pytest.raises(Invalid) as refused:
             ContextId(text)
         assert refused.value.code == "id.invalid"
-    assert TokenId.new(moment, b"\0\0\0\0") == "tok_1767607200_00000000"
 
 
 def test_the_id_of_a_page_is_one_line_of_text() -> None:
