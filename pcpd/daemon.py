@@ -35,6 +35,7 @@ LOG_FILES = 3
 DRAIN_S = 1.0
 DOOR_THREADS = 16
 IDLE_BEAT_S = 5.0
+POLL_S = 2.0
 
 log = logging.getLogger("pcpd")
 
@@ -129,7 +130,10 @@ def _tell_of_copy(memory: Memory, copy_of: str | None) -> None:
 
 
 class Running:
-    """An opened memory and the threads that serve it. The waits are those of `Committer`, in seconds."""
+    """An opened memory and the threads that serve it.
+
+    The waits are those of `Committer`, in seconds; with `poll_s`, changes are looked for so often.
+    """
 
     def __init__(
         self,
@@ -138,10 +142,11 @@ class Running:
         *,
         quiet_s: float = 2.0,
         longest_s: float = 30.0,
+        poll_s: float | None = None,
     ) -> None:
         self.memory = memory
         self.committer = Committer(memory, on_failure, quiet_s=quiet_s, longest_s=longest_s)
-        self.steward = Steward(memory, on_failure)
+        self.steward = Steward(memory, on_failure, poll=poll_s is not None, poll_s=poll_s or POLL_S)
         memory.keeper.start()
         memory.trail.start()
 

@@ -122,6 +122,15 @@ def known(reads: Reads) -> dict[str, Known]:
     return found
 
 
+def known_below(reads: Reads, folder: str) -> dict[str, Known]:
+    """Gives the files below one folder, as `known` does for all."""
+    rows = reads.execute(
+        "SELECT file FROM files WHERE file > ? AND file < ?", (f"{folder}/", f"{folder}0")
+    ).fetchall()
+    found = ((file, file_row(reads, file)) for (file,) in rows)
+    return {file: Known(row.stat, row.read_at_ns) for file, row in found if row is not None}
+
+
 def file_row(reads: Reads, file: str) -> FileRow | None:
     """Gives one file as it was when last read, or None."""
     row = reads.execute(

@@ -6,8 +6,7 @@ back after its commit, so that a kill at any step leaves at most a commit that f
 """
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,15 +14,13 @@ from typing import Any
 from pcpd.errors import PcpError, as_told
 from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
-from pcpd.index.outbox import Due
 from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.times import parse_time
 from pcpd.sqlite import Transaction
 
-MOST_FILES = 5_000
-MOST_BYTES = 64 * 1024 * 1024
+MOST_FILES = 30_000
 MOST_ACTS = 50
 REBUILDS = 5
 LONGEST_RETRY_S = 60.0
@@ -34,14 +31,6 @@ TELL_S = 10.0
 MAINTAIN_S = 3600.0
 TOPIC = "commits"
 NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """What one commit takes: the changes, and the notes that they answer."""
-
-    changes: tuple[Change, ...]
-    answered: tuple[Due, ...]
 
 
 class Committer:
@@ -147,12 +136,15 @@ class Committer:
             if not owed:
                 return did
             for act in owed:
-                payload: Any = act.payload
-                changes = [Change(each["file"], each["oid"]) for each in payload["changes"]]
-                self._commit(changes, payload["subject"], payload["principal"], parse_time(payload["at"]))
+                self._commit_act(act.payload)
                 self._on_keeper(partial(outbox.done, ids=[act.id]))
                 did = True
         return did
+
+    def _commit_act(self, payload: Any) -> None:
+        changes = [Change(each["file"], each["oid"]) for each in payload["changes"]]
+        at = parse_time(payload["at"])
+        self._commit(lambda: changes, payload["subject"], payload["principal"], at)
 
     def _commit_gathered(self, *, quiet_ns: int) -> bool:
         """Makes one commit of what is at rest; tells whether there may be more."""
@@ -162,17 +154,22 @@ class Committer:
             due = outbox.due(conn, now_ns, quiet_ns=quiet_ns, longest_ns=self._longest_ns)
         if not due or memory.history is None:
             return False
-        gathered = _gather(memory, due)
-        if gathered.changes:
-            self._commit(gathered.changes, _subject(gathered.changes), "", memory.clock.now())
-        self._on_keeper(lambda tx: outbox.clear(tx, gathered.answered))
-        return len(gathered.answered) < len(due)
+        taken = due[:MOST_FILES]
+        files = [each.file for each in taken]
+        self._commit(lambda: _changes(memory, files), _subject(memory, files), "", memory.clock.now())
+        self._on_keeper(lambda tx: outbox.clear(tx, taken))
+        return len(taken) < len(due)
 
-    def _commit(self, changes: Sequence[Change], subject: str, principal: str, at: datetime) -> None:
-        """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again."""
+    def _commit(
+        self, changes: Callable[[], Iterable[Change]], subject: str, principal: str, at: datetime
+    ) -> None:
+        """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again.
+
+        `changes` is asked anew each time: files are read one by one while the commit is built.
+        """
         history = self._memory.require_history()
         for attempt in range(REBUILDS):
-            prepared = history.build(changes, message=subject, principal=principal, now=at)
+            prepared = history.build(changes(), message=subject, principal=principal, now=at)
             try:
                 done = self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
             except Moved:
@@ -210,7 +207,7 @@ class Committer:
 
     def _on_keeper(self, change: Callable[[Transaction], None]) -> None:
         def job() -> None:
-            with self._memory.index.transaction() as tx:
+            with self._memory.transaction() as tx:
                 change(tx)
 
         self._memory.keeper.run(Urgency.COMMIT, job).result()
@@ -229,20 +226,12 @@ def _mark(tx: Transaction, *, files: Sequence[str], at_ns: int) -> None:
         outbox.mark(tx, file, at_ns)
 
 
-def _gather(memory: Memory, due: Sequence[Due]) -> Gathered:
-    """Reads what is on disk now, up to what one commit takes. Ignored files that are there stay as HEAD has them."""
-    changes: list[Change] = []
-    answered: list[Due] = []
-    size = 0
-    for each in due[:MOST_FILES]:
-        if size > MOST_BYTES:
-            break
-        change = _change_of(memory, each.file)
-        answered.append(each)
+def _changes(memory: Memory, files: Sequence[str]) -> Iterator[Change]:
+    """Reads what is on disk now. Ignored files that are there stay as HEAD has them."""
+    for file in files:
+        change = _change_of(memory, file)
         if change is not None:
-            changes.append(change)
-            size += len(change.data or b"")
-    return Gathered(tuple(changes), tuple(answered))
+            yield change
 
 
 def _change_of(memory: Memory, file: str) -> Change | None:
@@ -258,8 +247,8 @@ def _change_of(memory: Memory, file: str) -> Change | None:
     return Change(file, data=read.data, executable=bool(stat.mode & 0o100))
 
 
-def _subject(changes: Sequence[Change]) -> str:
-    if len(changes) > 1:
-        return f"Save {len(changes)} files"
-    verb = "Remove" if changes[0].is_deletion else "Save"
-    return f"{verb} {changes[0].file}"
+def _subject(memory: Memory, files: Sequence[str]) -> str:
+    if len(files) > 1:
+        return f"Save {len(files)} files"
+    verb = "Remove" if memory.files.stat(files[0]) is None else "Save"
+    return f"{verb} {files[0]}"

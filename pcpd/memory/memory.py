@@ -1,7 +1,8 @@
 """Memory holds the media of one vault and what the acts share: clock, context, notices, work under way."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from pcpd.memory.keeper import Keeper
 from pcpd.policy.context import Context
 from pcpd.policy.decide import Decision, Facts, Principal, Visibility, decide, visibility, without_removed
 from pcpd.policy.grants import Access
+from pcpd.sqlite import Transaction
 from pcpd.vault.files import Files
 from pcpd.vault.ignore import Ignore
 
@@ -94,11 +96,17 @@ class Memory:
         self.health = Health()
         self.losses = Losses()
         self.mounts: frozenset[str] = frozenset()
-        self.applied = (
-            0  # counts index transactions that changed something, so that checks see a moving target
-        )
+        # Counts index transactions that changed something, so that checks see a moving target.
+        self.applied = 0
         self.versions_waiting = threading.Event()
         self.on_rules_changed: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Gives a transaction of the index that commits at its end; what a scan held open is committed first."""
+        self.index.release()
+        with self.index.transaction() as tx:
+            yield tx
 
     def require_history(self) -> Repository:
         """Gives the history, or raises `Unavailable` (`history.none`) where none is kept."""
@@ -121,7 +129,7 @@ class Memory:
         changed = context != self.context
         self.context = context
         if changed:
-            with self.index.transaction() as tx:
+            with self.transaction() as tx:
                 pages.reclass(tx, lambda declared: facts_under(context, declared))
 
     def reload_rules(self) -> None:

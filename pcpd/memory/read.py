@@ -22,7 +22,7 @@ from pcpd.memory import reconcile
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
-from pcpd.pages.paths import PagePath
+from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import to_z
 
 
@@ -102,7 +102,7 @@ def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
 
 
 def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
-    if memory.files.stat(path.file) is None or not reconcile.is_ours(memory, path.file):
+    if not is_page(memory, path) or memory.files.stat(path.file) is None:
         return None
     data = memory.files.read(path.file, SIZE_LIMIT + 1)
     page = parse(path, data.data)
@@ -127,7 +127,12 @@ def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
         direct = PagePath(wanted)
     except PcpError:
         return None
-    return direct if memory.files.stat(direct.file) is not None else None
+    return direct if is_page(memory, direct) and memory.files.stat(direct.file) is not None else None
+
+
+def is_page(memory: Memory, path: PagePath) -> bool:
+    """Tells whether a page can stand at a path: not in `.git`, `.pcp` or another dot folder, nor where it is ignored."""
+    return kind_of(path.file) == "page" and reconcile.is_ours(memory, path.file)
 
 
 def list_pages(

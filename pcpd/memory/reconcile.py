@@ -97,15 +97,34 @@ def reconcile(
 def apply_on_keeper(
     memory: Memory, findings: Sequence[Finding], urgency: Urgency, *, gone: Collection[str] | None = None
 ) -> Reconciled:
-    """Applies findings on the keeper, from whichever thread this is called."""
-    if memory.keeper.is_here():
-        return apply(memory, findings, gone=gone)
-    return memory.keeper.run(urgency, lambda: apply(memory, findings, gone=gone)).result()
+    """Applies findings on the keeper, from whichever thread this is called.
+
+    What a scan brings in stays in one open transaction, for speed, until anything else comes to be written or
+    `memory.index.release` ends it.
+    """
+
+    def job() -> Reconciled:
+        if urgency is Urgency.SCAN:
+            memory.index.hold()
+        return apply(memory, findings, gone=gone, hold=urgency is Urgency.SCAN)
+
+    return job() if memory.keeper.is_here() else memory.keeper.run(urgency, job).result()
 
 
-def apply(memory: Memory, findings: Sequence[Finding], *, gone: Collection[str] | None = None) -> Reconciled:
-    """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only."""
+def apply(
+    memory: Memory,
+    findings: Sequence[Finding],
+    *,
+    gone: Collection[str] | None = None,
+    hold: bool = False,
+) -> Reconciled:
+    """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only.
+
+    Unless `hold`, what a scan held open is committed first, so that readers see this at once.
+    """
     checked = [_check_again(memory, finding) for finding in findings]
+    if not hold:
+        memory.index.release()
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
     with memory.index.transaction() as tx:
         known = {file: row for file in map(_file_of, checked) if (row := pages.file_row(tx, file))}

@@ -17,7 +17,7 @@ from pcpd.vault.watch import Dirty, Watch
 BEAT_S = 20.0
 PROOF_S = 600.0
 GAP_S = 30.0
-MANY_FILES = 2_000
+MANY_FOLDERS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,17 @@ class Beat:
 class Steward:
     """Owns the watcher and the thread of full scans of one memory."""
 
-    def __init__(self, memory: Memory, on_failure: Callable[[PcpError], None]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        on_failure: Callable[[PcpError], None],
+        *,
+        poll: bool = False,
+        poll_s: float = 2.0,
+    ) -> None:
         self._memory = memory
         self._on_failure = on_failure
-        self._watch = Watch(memory.place.root, memory.ignore, self._dirty)
+        self._watch = Watch(memory.place.root, memory.ignore, self._dirty, poll=poll, poll_s=poll_s)
         self._wake = threading.Condition()
         self._reasons: list[str] = []
         self._closing = False
@@ -56,7 +63,7 @@ class Steward:
         """Watches first and scans then, so that nothing changes unseen in between; returns after the scan."""
         self._watch.start()
         self._memory.health.notice("watch", self._watch.notice)
-        self.scan()
+        self.scan(clean=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -79,10 +86,10 @@ class Steward:
         self._watch.use(self._memory.ignore)
         self.request_scan("ignore rules changed")
 
-    def scan(self) -> None:
+    def scan(self, *, clean: bool = False) -> None:
         """Scans now, on this thread. A vault that vanished is told in `status` and changes nothing."""
         try:
-            upkeep.full_scan(self._memory)
+            upkeep.full_scan(self._memory, clean=clean)
             upkeep.compare_with_head(self._memory)
         except Unavailable as error:
             self._memory.health.in_step = False
@@ -93,13 +100,14 @@ class Steward:
 
     def _dirty(self, dirty: Dirty) -> None:
         """Called on the watcher's thread with what may have changed."""
-        if dirty.everything or len(dirty.files) > MANY_FILES or dirty.folders:
-            if dirty.everything:
-                self._memory.health.in_step = False
+        if dirty.everything or len(dirty.folders) > MANY_FOLDERS:
+            self._memory.health.in_step = False
             self.request_scan(dirty.reason or "many changes")
+            return
         try:
-            if not dirty.everything:
-                reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT, gone=dirty.gone)
+            reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT, gone=dirty.gone)
+            for folder in sorted(dirty.folders):
+                upkeep.folder_scan(self._memory, folder)
         except Unavailable:
             return
         except Exception as error:  # noqa: BLE001 - the edge of the watcher's thread, which must live on

@@ -16,15 +16,21 @@ from pcpd.pages.changes import changes
 from pcpd.vault.scan import Listing, scan
 
 COMPARED = "compared with HEAD"
+HELD_FILES = 16 * reconcile.CHUNK
+WAL_BYTES = 16 * 1024 * 1024
 
 
-def full_scan(memory: Memory) -> Reconciled:
+def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
     """Lists the vault, compares it with the index and brings every difference into step.
+
+    `clean` also removes temporary files that a killed owner left: for the start, before the first act.
 
     Raises `Unavailable` (`vault.vanished`) when the root is not the vault that it was; nothing is changed then.
     """
     listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity, mounts=memory.mounts)
     memory.mounts = frozenset(listing.mounts)
+    if clean and listing.leftovers:
+        memory.files.clean_leftovers(listing.leftovers)
     with memory.index.reader() as conn:
         known = pages.known(conn)
     plan = changes(known, listing.files)
@@ -37,19 +43,45 @@ def full_scan(memory: Memory) -> Reconciled:
     return done
 
 
+def folder_scan(memory: Memory, folder: str) -> Reconciled:
+    """Lists one folder that came or went, with all that is below, and brings it into step."""
+    listing = scan(
+        memory.place.root, memory.ignore, identity=memory.files.identity, folder=folder, mounts=memory.mounts
+    )
+    with memory.index.reader() as conn:
+        known = pages.known_below(conn, folder)
+    plan = changes(known, listing.files)
+    removed = [file for file in plan.removed if not _is_unreadable(file, listing)]
+    todo = [*plan.added, *plan.changed, *plan.suspects]
+    return reconcile.reconcile(memory, [*removed, *todo], Urgency.EVENT)
+
+
 def _bring_in(memory: Memory, files: Sequence[str]) -> Reconciled:
     done = Reconciled()
     for start in range(0, len(files), reconcile.CHUNK):
         memory.show_work("indexing", start, len(files))
         done += reconcile.reconcile(memory, files[start : start + reconcile.CHUNK], Urgency.SCAN)
-    memory.show_work("indexing", 0, 0)
+        if start % HELD_FILES == HELD_FILES - reconcile.CHUNK:
+            _let_readers_see(memory)
+    if files:
+        _let_readers_see(memory)
+        memory.show_work("indexing", 0, 0)
     return done
+
+
+def _let_readers_see(memory: Memory) -> None:
+    """Commits what the scan holds, and keeps the log of the database from growing with the vault."""
+    memory.keeper.run(Urgency.SCAN, memory.index.release).result()
+    if memory.index.wal_bytes() > WAL_BYTES:
+        memory.index.checkpoint()
 
 
 def _remove(memory: Memory, files: Sequence[str]) -> Reconciled:
     if not files:
         return Reconciled()
-    return reconcile.apply_on_keeper(memory, [Gone(file) for file in files], Urgency.SCAN)
+    done = reconcile.apply_on_keeper(memory, [Gone(file) for file in files], Urgency.SCAN)
+    _let_readers_see(memory)
+    return done
 
 
 def _is_unreadable(file: str, listing: Listing) -> bool:
@@ -156,7 +188,7 @@ def compare_with_head(memory: Memory) -> None:
 
     def job() -> None:
         mark_all(memory, missing)
-        with memory.index.transaction() as tx:
+        with memory.transaction() as tx:
             pages.set_meta(tx, COMPARED, "yes")
 
     memory.keeper.run(Urgency.SCAN, job).result()
@@ -164,7 +196,7 @@ def compare_with_head(memory: Memory) -> None:
 
 def mark_all(memory: Memory, files: Sequence[str]) -> None:
     """Asks for a comparison of these files with HEAD, and a commit of those that differ. Keeper only."""
-    with memory.index.transaction() as tx:
+    with memory.transaction() as tx:
         for file in files:
             outbox.mark(tx, file, memory.clock.now_ns())
     memory.versions_waiting.set()

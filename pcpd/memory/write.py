@@ -8,14 +8,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from pcpd.errors import Conflict, Denied, NotFound
+from pcpd.errors import Conflict, Denied, Invalid, NotFound
 from pcpd.index import outbox
 from pcpd.ledger import idempotency
 from pcpd.memory import reconcile
 from pcpd.memory.facts import facts_of
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import audited, present_page
+from pcpd.memory.read import audited, is_page, present_page
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
 from pcpd.pages.edits import Edit, apply_edits, touched_keys
@@ -119,7 +119,7 @@ def move_page(
     def act() -> Written:
         page, read = _must_exist(memory, caller, path)
         _require_base(page, read, if_version, overwrite=True)
-        target = _new_path(caller, to)
+        target = _new_path(memory, caller, to)
         moved = parse(target, read.data)
         for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
             _require_write(memory, caller, facts, is_there=True)
@@ -136,6 +136,8 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
     def act() -> Written:
         history = memory.require_history()
         file = _file_of(path)
+        if not reconcile.is_ours(memory, file) or file.startswith("."):
+            raise Invalid("path.closed", f"{path!r} is not restored: pcpd keeps no pages there")
         data = history.show(file, history.resolve(rev))
         stat = memory.files.stat(file)
         if stat is None:
@@ -164,7 +166,7 @@ def _once(memory: Memory, caller: Caller, action: str, act: Callable[[], Written
 
 
 def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes] | None:
-    page = present_page(memory, caller, path) or _new_path(caller, path)
+    page = present_page(memory, caller, path) or _new_path(memory, caller, path)
     if memory.files.stat(page.file) is None:
         return None
     return page, memory.files.read(page.file, PAGE_LIMIT)
@@ -180,9 +182,16 @@ def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, Fi
     return present
 
 
-def _new_path(caller: Caller, path: str) -> PagePath:
+def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
     text = path.removesuffix(".md")
-    return PagePath(text) if caller.principal.is_controller else paths.strict(text)
+    page = PagePath(text) if caller.principal.is_controller else paths.strict(text)
+    if not is_page(memory, page):
+        raise Invalid(
+            "path.closed",
+            f"no page can stand at {text!r}: pcpd does not read there",
+            hint="choose another folder: not one that begins with a dot, nor one that `.gitignore` names",
+        )
+    return page
 
 
 def _file_of(path: str) -> str:
@@ -192,7 +201,7 @@ def _file_of(path: str) -> str:
 
 
 def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Written:
-    page = _new_path(caller, path)
+    page = _new_path(memory, caller, path)
     if caller.principal.is_controller:
         data = _persons_page(proposed)
     else:
@@ -291,7 +300,7 @@ def _carry_out(
     def job() -> Written:
         written = _apply_steps(memory, steps, move=move)
         reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
-        with memory.index.transaction() as tx:
+        with memory.transaction() as tx:
             if unseen:
                 outbox.add(
                     tx, "commit", {"changes": unseen, "principal": "", "subject": "Save what was", "at": at}

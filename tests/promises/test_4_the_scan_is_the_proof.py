@@ -35,18 +35,9 @@ class History:
 
     def step(self) -> None:
         """Does one thing, whatever it is possible now."""
-        act = self.draw.choice(
-            (self.save, self.save, self.save, self.overwrite, self.rename, self.case_rename, self.delete)
-            + (
-                self.move_folder,
-                self.drop_folder,
-                self.burst,
-                self.ignore,
-                self.attach,
-                self.commit,
-                self.checkout,
-            )
-        )
+        acts = [self.save] * 3 + [self.overwrite, self.rename, self.case_rename, self.delete]
+        acts += [self.move_folder, self.drop_folder, self.burst, self.ignore, self.attach, self.commit]
+        act = self.draw.choice([*acts, self.checkout])
         self.done.append(act.__name__)
         act()
 
@@ -180,8 +171,7 @@ def test_after_kills_and_restarts_the_index_equals_a_rebuild(
         for _ in range(STEPS // 3):
             history.step()
         os.kill(owner.pid, signal.SIGKILL)
-        owner.wait()
-        owner.stderr.close()
+        owner.communicate()
         for _ in range(history.draw.randrange(4)):
             history.step()
     opened.open()
