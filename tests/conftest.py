@@ -117,9 +117,9 @@ def _skips(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
 
 
 def _missing_tool(reason: str) -> str:
-    """Gives the program that a skip's reason says is missing, or nothing."""
-    said = re.search(r"needs (\S+), which is not installed here", reason)
-    return said[1] if said else ""
+    """Gives what a skip's reason says is missing here, a program or the rights of root, or nothing."""
+    said = re.search(r"needs (?:(\S+), which is not installed here|(root|a file system))", reason)
+    return (said[1] or said[2]) if said else ""
 
 
 def program(tool: str) -> str | None:
