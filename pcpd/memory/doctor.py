@@ -1,9 +1,6 @@
 """How the vault is: the short `status`, and `doctor`, which names every problem and proves the index."""
 
-import hashlib
 import tempfile
-from collections import Counter
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +8,7 @@ from typing import Any
 from pcpd.errors import as_told
 from pcpd.index import outbox
 from pcpd.index import tables as page_tables
-from pcpd.index.dump import Row, dump
+from pcpd.index.dump import differences
 from pcpd.index.store import Index
 from pcpd.memory import upkeep
 from pcpd.memory.memory import Memory
@@ -66,7 +63,7 @@ def _history(memory: Memory, waiting: int) -> dict[str, Any]:
 
 
 def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
-    """Names each problem of each page, paths that clash, and links that lead nowhere.
+    """Names each problem of each page, and paths and ids that clash.
 
     `deep` compares the index with one made anew from the files, and names every difference.
     """
@@ -79,8 +76,8 @@ def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {"problems": problems, "clashes": clashes, "notices": status(memory)["notices"]}
     if not deep:
         return {"ok": not problems and not clashes, **found}
-    differences = compare(memory)
-    return {"ok": not differences, "differences": differences, **found}
+    found["differences"] = compare(memory)
+    return {"ok": not found["differences"], **found}
 
 
 def _shown(problem: Problem) -> dict[str, Any]:
@@ -95,37 +92,14 @@ def compare(memory: Memory) -> list[dict[str, Any]]:
             fresh = Index.open(Path(folder))
             try:
                 upkeep.fill(memory, fresh, "checking")
-                differences = _differences(memory.index, fresh)
+                differing = _differences(memory.index, fresh)
             finally:
                 fresh.close()
         if memory.applied == applied:
             break
-    return differences
+    return differing
 
 
 def _differences(live: Index, fresh: Index) -> list[dict[str, Any]]:
-    """Counts each row's digest up for one index and down for the other: what is left differs. Memory stays flat."""
-    balance: Counter[bytes] = Counter()
-    with live.reader() as a, fresh.reader() as b:
-        balance.update(map(_digest, dump(a)))
-        balance.subtract(map(_digest, dump(b)))
-        uneven = {digest for digest, count in balance.items() if count}
-        sides: tuple[tuple[str, Iterable[Row]], ...] = (("index", dump(a)), ("rebuild", dump(b)))
-        rows = (
-            {"only_in": side, "table": row[0], "row": [_plain(value) for value in row[1]]}
-            for side, all_rows in sides
-            for row in all_rows
-            if _digest(row) in uneven
-        )
-        return list(islice(rows, MOST_DIFFERENCES)) if uneven else []
-
-
-def _digest(row: Row) -> bytes:
-    return hashlib.blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _plain(value: object) -> object:
-    """Shortens what a difference shows: names and numbers as they are, long text cut."""
-    if isinstance(value, bytes):
-        return value.hex()[:64]
-    return value[:200] if isinstance(value, str) else value
+    with live.reader() as here, fresh.reader() as rebuilt:
+        return [each._asdict() for each in islice(differences(here, rebuilt), MOST_DIFFERENCES)]
