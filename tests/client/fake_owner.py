@@ -1,5 +1,6 @@
 """An owner for tests of its clients: it answers on the two sockets what it is told, and can be killed."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -88,16 +89,12 @@ class FakeOwner:
 
     def kill(self) -> None:
         """Ends as a killed process does: connections break, the sockets' files stay."""
-        self.door.shutdown(socket.SHUT_RDWR)
+        for listening in (self.door, self.server.socket, *self.links):
+            with contextlib.suppress(OSError):  # closed already
+                listening.shutdown(socket.SHUT_RDWR)
         self.door.close()
-        self.server.socket.shutdown(socket.SHUT_RDWR)
-        threading.Thread(target=self.server.shutdown, daemon=True).start()
         self.server.socket.close()
-        for link in self.links:
-            try:
-                link.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
+        threading.Thread(target=self.server.shutdown, daemon=True).start()
 
     def answer(self, asked: Asked) -> Reply:
         """Answers what every owner answers, and asks the test for the rest."""
