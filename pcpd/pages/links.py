@@ -36,7 +36,7 @@ def extract(body: str, line: int = 1) -> tuple[Link, ...]:
     if "[[" not in body and "](" not in body:
         return ()
     found: list[Link] = []
-    counted, line_start, last_line = 0, 0, 0
+    counted, line_start = 0, 0
     for match in _outside_code(body):
         start = match.start()
         if newlines := body.count("\n", counted, start):
@@ -46,9 +46,7 @@ def extract(body: str, line: int = 1) -> tuple[Link, ...]:
         if match[1] is None:
             link = _markdown(body, start, line)
         else:
-            label = "" if last_line == line else _label(body, line_start, match)
-            link = _wiki(body, match, label, line)
-        last_line = line
+            link = _wiki(body, match, _label(body, line_start, match), line)
         if link is not None:
             found.append(link)
             if len(found) == LINK_LIMIT:

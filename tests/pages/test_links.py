@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcpd.pages.links import extract
+from pcpd.pages import body
+from pcpd.pages.links import LINK_LIMIT, extract
 from pcpd.pages.model import Link
 from pcpd.pages.page import parse
 from pcpd.pages.paths import PagePath
@@ -197,6 +198,56 @@ more:
         Link("wiki", "K", line=12),
     )
     assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[" * 100_000,
+        "[[" * 50_000 + "]]" * 50_000,
+        "[[a|" * 50_000,
+        "[[a]] " * 50_000,
+        "![[" * 50_000,
+        "](" * 100_000,
+        "[a](b.md " * 30_000,
+        "[a](b.md '(" * 20_000,
+        "[a](" + "(a)" * 60_000,
+        "](<a" * 50_000,
+        "`" * 200_000,
+        "`a" * 100_000,
+        "".join("`" * length + " " for length in range(1, 1500)),
+        "".join("`" * length + " " for length in range(1500, 0, -1)),
+        "```\n" * 50_000,
+        "".join(" " * 5 + "`" * length + "\n" for length in range(1500, 3, -1)) + "[[x]]",
+        "- ```x`\n" * 30_000,
+        "> ```\n\n" * 30_000,
+        "~" * 200_000,
+        "<!--" * 50_000,
+        "\\" * 200_000 + "[[a]]",
+        "    [[a]]\n" * 20_000,
+        "- uses [[a]] " + "(" * 200_000,
+        "- uses [[a]] " + ")" * 200_000,
+        "- uses [[a]] (" * 15_000,
+        "- " + "x" * 200_000 + " [[a]]",
+        " " * 200_000 + "[[a]]",
+        "> " * 100_000 + "[[a]]",
+        "- " * 100_000 + "```[[a]]",
+        "# " + " " * 200_000 + "x",
+        "#" + " #" * 100_000,
+        "---\n" * 50_000,
+        "a\n=\n" * 50_000,
+        "<<<<<<< a\n=======\n" * 10_000 + ">>>>>>> ",
+        "---\n" + "---" * 60_000,
+        "---\n" + "---x\n" * 40_000,
+    ],
+    ids=range(36),
+)
+def test_runs_of_marks_end_in_linear_time(text: str) -> None:
+    """Anything that looked back or ahead for each mark would not end within this test's patience."""
+    page = parse(PagePath("p"), text.encode())
+    assert len(page.links) <= LINK_LIMIT
+    assert len(extract(text)) <= LINK_LIMIT
+    body.outline(text.encode())
 
 
 @settings(max_examples=200)

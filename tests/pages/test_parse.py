@@ -370,6 +370,7 @@ def test_conflict_markers_are_a_problem_unless_quoted_in_code() -> None:
     assert codes(f"~~~ diff\n{conflict}~~~\n{conflict}") == ["page.conflict"]
     assert codes("<<<<<<< only one\n") == []
     assert codes(">>>>>>> b\n=======\n<<<<<<< a\n") == []
+    assert codes("<<<<<<< a\ntext\n>>>>>>> b\n") == []
 
 
 def test_conflict_markers_in_front_matter_are_named_beside_the_broken_yaml() -> None:
