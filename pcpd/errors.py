@@ -77,11 +77,11 @@ def as_told(error: Exception) -> PcpError:
 
 
 def _place_of(error: Exception) -> str:
-    """Says where an error was raised. Its own words are left out: they may quote a page or a secret."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    """Says where in pcpd an error came up. Its own words are left out: they may quote a page or a secret."""
+    place, trace = "an unknown place", error.__traceback__
+    while trace is not None:
+        folder, _, file = trace.tb_frame.f_code.co_filename.rpartition("/pcpd/")
+        if folder:
+            place = f"{file}:{trace.tb_lineno}"
         trace = trace.tb_next
-    if trace is None:
-        return "an unknown place"
-    code = trace.tb_frame.f_code
-    return f"{'/'.join(code.co_filename.split('/')[-2:])}:{trace.tb_lineno}"
+    return place

@@ -90,10 +90,14 @@ class Doors:
         return Served(
             memory=self.opened.memory,
             describe=lambda: {"pid": 1},
-            hand_over=lambda version: not self.handed_over.append(version),
+            hand_over=self._hand_over,
             end=lambda: self.ended.append(True),
             limiter=CapacityLimiter(THREADS),
         )
+
+    def _hand_over(self, version: str) -> bool:
+        self.handed_over.append(version)
+        return True
 
     def start(self) -> None:
         """Serves; returns when the doors are open."""
@@ -130,11 +134,14 @@ class Doors:
             self.opened.memory, CapacityLimiter(THREADS), self._count, greeting_s=self.greeting_s
         )
         await door.start(relays)
-        http_door = asyncio.create_task(serve(build(self.served), [unix, tcp], self._stop.wait))
+        http_door = asyncio.create_task(serve(build(self.served), [unix, tcp], self._ended))
         self._loop.call_later(0, self._open.set)
         await self._stop.wait()
         await door.close()
         await http_door
+
+    async def _ended(self) -> None:
+        await self._stop.wait()
 
     def _bound(self, path: Path) -> socket.socket:
         listening = socket.socket(socket.AF_UNIX)

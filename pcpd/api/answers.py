@@ -3,9 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
+from datetime import datetime
 from typing import Any
 
 from fastapi import Response
+
+from pcpd.pages.times import to_z
 
 
 class Json(Response):
@@ -16,12 +19,22 @@ class Json(Response):
     def render(self, content: Any) -> bytes:
         """Gives the bytes of a JSON value."""
         try:
-            return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+            return _written(content, ascii_only=False)
         except UnicodeEncodeError:
-            return json.dumps(content, separators=(",", ":")).encode()
+            return _written(content, ascii_only=True)
 
 
 def answer(result: object, headers: Mapping[str, str] | None = None) -> Json:
     """Gives the answer for an act's result: a dataclass, or a mapping of JSON values."""
     plain = asdict(result) if is_dataclass(result) and not isinstance(result, type) else result
     return Json(plain, headers=dict(headers or {}))
+
+
+def _written(content: Any, *, ascii_only: bool) -> bytes:
+    return json.dumps(content, ensure_ascii=ascii_only, separators=(",", ":"), default=_plain).encode()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return to_z(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")

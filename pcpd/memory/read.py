@@ -131,7 +131,7 @@ def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
 
 
 def is_page(memory: Memory, path: PagePath) -> bool:
-    """Tells whether a page can stand at a path: not in `.git`, `.pcp` or another dot folder, nor where it is ignored."""
+    """Tells whether a page can stand at a path: not in `.git`, `.pcp` or another dot folder, nor in an ignored one."""
     return kind_of(path.file) == "page" and reconcile.is_ours(memory, path.file)
 
 

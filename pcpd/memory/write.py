@@ -136,7 +136,7 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
     def act() -> Written:
         history = memory.require_history()
         file = _file_of(path)
-        if not reconcile.is_ours(memory, file) or file.startswith("."):
+        if paths.kind_of(file) == "attachment" or not reconcile.is_ours(memory, file):
             raise Invalid("path.closed", f"{path!r} is not restored: pcpd keeps no pages there")
         data = history.show(file, history.resolve(rev))
         stat = memory.files.stat(file)

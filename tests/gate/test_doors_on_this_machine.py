@@ -92,7 +92,8 @@ def test_endless_body_ends_at_the_limit(doors: Doors, *, is_chunked: bool) -> No
 
 @pytest.mark.parametrize(
     "request_",
-    [b"GET /vault/v1/status HTTP/1.1\r\n\r\n", b"GET /vault/v1/status HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x02\x00\r\n\r\n",
+    [b"GET /vault/v1/status HTTP/1.1\r\n\r\n", b"GET /vault/v1/status HTTP/1.0\r\n\r\n",
+     b"\x16\x03\x01\x02\x00\r\n\r\n",
      b"GET http://evil.example/vault/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n",
      b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
      b"POST /vault/v1/rebuild HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"],

@@ -13,9 +13,10 @@ LOCAL_HOSTS = ["127.0.0.1", "127.0.0.1:80", "localhost", "LocalHost:65535", "[::
 FOREIGN_HOSTS = [
     None, "", "evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "localhost.",
     "127.0.0.1.", "a@127.0.0.1", "127.0.0.1@evil.example", "127.0.0.1:80@evil.example", "127.0.0.1:", "127.1",
-    "0.0.0.0", "2130706433", "0x7f000001", "127.0.0.2", "::1", "[::1", "[::ffff:127.0.0.1]", "localhost, evil.example",
-    "evil.example, localhost", "localhost\n", "localhost\t", " localhost", "http://localhost", "localhost/", "localhost:8a",
-    "localhost:\u0661\u0662", "localhost:123456", "lo\u212aalhost", "loc\u0430lhost",
+    "0.0.0.0",  # noqa: S104
+    "2130706433", "0x7f000001", "127.0.0.2", "::1", "[::1", "[::ffff:127.0.0.1]", "localhost, evil.example",
+    "evil.example, localhost", "localhost\n", "localhost\t", " localhost", "http://localhost", "localhost/",
+    "localhost:8a",    "localhost:\u0661\u0662", "localhost:123456", "lo\u212aalhost", "loc\u0430lhost",
 ]  # fmt: skip
 ORIGINS = ["null", "http://127.0.0.1", "http://localhost:3000", "https://evil.example", "file://", ""]
 
@@ -98,7 +99,7 @@ def test_host_is_one_of_a_short_list_or_nothing_is_served(host: str, more: str) 
     length=st.sampled_from([None, 0, BODY_LIMIT, BODY_LIMIT + 1, 10**30]),
 )  # fmt: skip
 def test_one_fault_is_enough(
-    is_local: bool,  # noqa: FBT001
+    is_local: bool,
     path: str,
     host: str | None,
     origin: str | None,
