@@ -25,13 +25,14 @@ class Opened:
     """A vault that is owned by this test. `restart` closes it and opens it again, as an owner's restart does.
 
     `ahead_s` sets its wall clock forward: git's files then look old, and no commit waits for the gate.
-    `quiet_s` is how long a page must be quiet before it is committed.
+    `quiet_s` is how long a page must be quiet before it is committed; with `poll_s`, changes are polled for.
     """
 
     base: Path
     features: tuple[str, ...] = ("review",)
     ahead_s: int = 0
     quiet_s: float = 2.0
+    poll_s: float | None = None
     failures: list[PcpError] = field(default_factory=list)
     running: Running | None = None
 
@@ -72,7 +73,7 @@ class Opened:
         initialise(self.root, outside, ENTROPY, features=self.features)
         place = Place(self.root, self.base / "state" / "v", self.base / "config" / "v", self.base / "state")
         memory = open_memory(place, read_context(self.root), outside)
-        self.running = Running(memory, self.failures.append, quiet_s=self.quiet_s)
+        self.running = Running(memory, self.failures.append, quiet_s=self.quiet_s, poll_s=self.poll_s)
         if scan:
             self.running.start()
         return self

@@ -26,7 +26,8 @@ def status(memory: Memory) -> dict[str, Any]:
         counts = page_tables.counts(conn)
         waiting = len(outbox.waiting(conn))
         left_out = page_tables.left_out(conn)
-    notices = {**health.notices, **_standing_notices(memory)}
+    trouble = memory.watch_trouble()
+    notices = {**health.notices, **_standing_notices(memory, trouble)}
     return {
         "vault": {
             "root": str(memory.place.root),
@@ -37,7 +38,7 @@ def status(memory: Memory) -> dict[str, Any]:
         "attachments": counts.attachments,
         "problems": counts.problems,
         "index": {
-            "in_step": health.in_step,
+            "in_step": health.in_step and not trouble,
             "proved_at": to_z(health.proved_at) if health.proved_at else None,
             "bytes": memory.index.size_bytes(),
         },
@@ -48,8 +49,11 @@ def status(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _standing_notices(memory: Memory) -> dict[str, str]:
+def _standing_notices(memory: Memory, trouble: str) -> dict[str, str]:
     said = {"access": memory.access.notice, "ledger": memory.ledger.notice}
+    said["watcher"] = (
+        f"changes are not noticed now: {trouble}; it is mended within a minute" if trouble else None
+    )
     return {topic: text for topic, text in said.items() if text}
 
 
@@ -75,7 +79,7 @@ def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         clashes = [list(group) for group in page_tables.clashes(conn)]
     found: dict[str, Any] = {"problems": problems, "clashes": clashes, "notices": status(memory)["notices"]}
     if not deep:
-        return {"ok": not problems and not clashes, **found}
+        return {"ok": memory.health.in_step, **found}
     found["differences"] = compare(memory)
     return {"ok": not found["differences"], **found}
 

@@ -100,6 +100,7 @@ class Memory:
         self.applied = 0
         self.versions_waiting = threading.Event()
         self.on_rules_changed: Callable[[], None] = lambda: None
+        self.watch_trouble: Callable[[], str] = lambda: ""
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

@@ -53,6 +53,7 @@ class Steward:
         self._proved = memory.clock.monotonic()
         self._thread = threading.Thread(target=self._run, name="steward", daemon=True)
         memory.on_rules_changed = self.rules_changed
+        memory.watch_trouble = self._watch.trouble
 
     @property
     def mode(self) -> str:
@@ -131,10 +132,11 @@ class Steward:
         beat = self._beat()
         gap = self._last.gap_to(beat)
         self._last = beat
-        if not self._watch.alive():
+        trouble = self._watch.trouble()
+        if trouble:
             self._memory.health.in_step = False
             self._watch.heal()
-            reasons.append("the watcher was started anew")
+            reasons.append(f"the watcher was started anew: {trouble}")
         if gap > GAP_S:
             reasons.append(f"the clock went {gap:.0f} s another way than time did")
         if beat.monotonic - self._proved > PROOF_S or self._memory.losses.held:
