@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from pcpd.errors import Unavailable
 from pcpd.vault.ignore import Ignore
 from pcpd.vault.scan import scan
 from pcpd.vault.watch import Dirty, Watch
@@ -74,7 +75,10 @@ class Follower:
             self.lost.add(file)
 
     def _scan(self, folder: str) -> None:
-        found = scan(self.root, Ignore.load(self.root), folder=folder)
+        try:
+            found = scan(self.root, Ignore.load(self.root), folder=folder)
+        except Unavailable:
+            return  # a vault that vanished tells nothing
         prefix = f"{folder}/" if folder else ""
         for file in {*found.files, *(name for name in self.known if name.startswith(prefix))}:
             self._read(file)
