@@ -1,6 +1,6 @@
 """Edits: one change each to a page's front matter or text, applied in order, all or none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,22 +45,19 @@ def touched_keys(edits: Sequence[Edit]) -> frozenset[str]:
 
 
 def _apply(data: bytes, edit: Edit) -> bytes:
-    match edit.op:
-        case "set":
-            return frontmatter.set_key(data, edit.where, edit.value)
-        case "remove":
-            return frontmatter.remove_key(data, edit.where)
-        case "append_item":
-            return frontmatter.append_item(data, edit.where, edit.value)
-        case "replace_section":
-            return body.replace_section(data, edit.where, edit.text())
-        case "replace_text":
-            return body.replace_text(data, edit.where, edit.text())
-        case "append":
-            return body.append(data, edit.text())
-        case "prepend":
-            return body.prepend(data, edit.text())
-        case "replace_body":
-            return body.replace_body(data, edit.text())
-        case _:
-            raise Usage("edit.operation", f"there is no edit called {edit.op!r}")
+    change = _CHANGES.get(edit.op)
+    if change is None:
+        raise Usage("edit.operation", f"there is no edit called {edit.op!r}")
+    return change(data, edit)
+
+
+_CHANGES: Mapping[str, Callable[[bytes, Edit], bytes]] = {
+    "set": lambda data, edit: frontmatter.set_key(data, edit.where, edit.value),
+    "remove": lambda data, edit: frontmatter.remove_key(data, edit.where),
+    "append_item": lambda data, edit: frontmatter.append_item(data, edit.where, edit.value),
+    "replace_section": lambda data, edit: body.replace_section(data, edit.where, edit.text()),
+    "replace_text": lambda data, edit: body.replace_text(data, edit.where, edit.text()),
+    "append": lambda data, edit: body.append(data, edit.text()),
+    "prepend": lambda data, edit: body.prepend(data, edit.text()),
+    "replace_body": lambda data, edit: body.replace_body(data, edit.text()),
+}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_after_a_kill_at_any_step_the_next_start_completes_the_commit(
         )  # fmt: skip
         assert run.returncode in {-signal.SIGKILL, 0}, run.stderr
         opened.open()
-        until(lambda opened=opened: status(opened.memory)["history"]["waiting"] == 0)
+        until(partial(_is_quiet, opened))
         head = tracked(opened)
         assert head["saved.md"] == "by an editor\n"
         assert ("act.md" in head) == (opened.root / "act.md").exists()
@@ -182,3 +183,7 @@ def test_an_empty_clone_does_not_commit_the_deletion_of_all(make_opened: Callabl
 def _names(opened: Opened) -> list[str]:
     git = ["git", "-C", str(opened.root), "ls-tree", "-rz", "--name-only", "HEAD"]
     return subprocess.run(git, capture_output=True, check=False).stdout.decode().split("\0")
+
+
+def _is_quiet(opened: Opened) -> bool:
+    return bool(status(opened.memory)["history"]["waiting"] == 0)

@@ -9,7 +9,7 @@ from pcpd.pages.authorship import Proposed
 from tests.vaults import Opened
 from tests.waiting import until
 
-PAGES = {
+PAGES: dict[str, str | bytes] = {
     "boiler.md": "---\ntitle: Boiler\ntags: [heat]\naliases: [Kessel]\nx_mine: 012\n---\n# H\n[[pump]] [[nowhere]]\n",
     "house/pump.md": "Pump for [the boiler](../boiler.md) and [[Kessel]].\n",
     "Reise/京都.md": "京都の庭 and 知识\n",

@@ -4,6 +4,7 @@ import random
 import subprocess
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from pcpd.errors import PcpError
 from pcpd.memory import read, write
@@ -35,7 +36,7 @@ def test_each_version_that_came_to_rest_is_in_git(make_opened: Callable[..., Ope
     opened = make_opened(ahead_s=3600, quiet_s=0).open()
     for number in range(6):
         opened.save("note.md", f"version {number}\n")
-        until(lambda number=number: read.search(opened.memory, opened.person, f'"version {number}"').results)
+        until(partial(_is_found, opened, f'"version {number}"'))
         until(lambda: at_rest(opened))
     text = in_git(opened)
     assert all(f"+version {number}\n" in text for number in range(6))
@@ -61,13 +62,13 @@ def test_an_editor_and_an_agent_on_one_page_lose_nothing_of_each_other(
     thread = threading.Thread(target=append)
     thread.start()
     draw = random.Random(1)  # noqa: S311 - a history that can be repeated
-    persons_words = []
+    persons_words: list[str] = []
     while thread.is_alive():
         word = f"person{len(persons_words)}x"
         persons_words.append(word)
         text = (opened.root / "shared.md").read_text() if draw.random() < 0.5 else "over\n"
         opened.save("shared.md", f"{text}{word}\n")
-        until(lambda word=word: word in _kept(opened), word)
+        until(partial(_is_kept, opened, word), word)
     thread.join()
     until(lambda: at_rest(opened))
     everything = _kept(opened)
@@ -80,3 +81,11 @@ def _kept(opened: Opened) -> str:
     """All versions in git, and the conflict copies: what stands in the page itself may be gone in a moment."""
     copies = [path.read_text() for path in opened.root.glob("*conflict*.md")]
     return in_git(opened) + "".join(copies)
+
+
+def _is_kept(opened: Opened, word: str) -> bool:
+    return word in _kept(opened)
+
+
+def _is_found(opened: Opened, words: str) -> bool:
+    return bool(read.search(opened.memory, opened.person, words).results)
