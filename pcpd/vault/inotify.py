@@ -83,7 +83,9 @@ class _Folder:
             self.gone = "the system ended the watch on the vault's folder"
 
     def on_queue_overflow(self) -> None:
-        self._pending.everything("the system's queue of events overflowed")
+        # Every watched folder is told; one of them is enough.
+        if not self.path:
+            self._pending.everything("the system's queue of events overflowed")
 
 
 class InotifySource:
