@@ -18,6 +18,7 @@ from subprocess import PIPE
 from typing import IO, TYPE_CHECKING, Any
 
 from pcpd.errors import Broken, Unavailable
+from pcpd.history.blobs import absent
 from pcpd.history.layout import Layout
 from pcpd.history.versions import EMAIL, NAME, Locked
 
@@ -222,6 +223,8 @@ def failure(command: str, status: int, stderr: str, limit_s: float) -> Exception
             f"`git {command}` was ended after {limit_s:g} s without an answer",
             hint="look at the disk, at filters in .gitattributes, and at other git processes",
         )
+    if "promisor remote" in stderr or re.search(r"transport '.*' not allowed", stderr):
+        return absent("that is asked for")
     reason = next((line for line in stderr.splitlines() if line.strip()), f"status {status}")
     return Broken(
         "history.git-failed",

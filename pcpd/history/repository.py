@@ -222,7 +222,7 @@ class Repository:
             target = prepared.target
             try:
                 self._gate.check()
-                if self._objects.head() != target.head or self._objects.ref(target.ref) != target.tip:
+                if self._has_moved(target):
                     raise Moved(target.ref)
                 self._publish(prepared)
                 self._land(prepared)
@@ -347,6 +347,12 @@ class Repository:
     def _commit_of(self, target: Target, edits: Sequence[Edit], text: str, now: datetime) -> str:
         tree = self._objects.change_tree(target.base, {edit.file: edit.new for edit in edits})
         return self._objects.commit(tree, target.parents, text, now)
+
+    def _has_moved(self, target: Target) -> bool:
+        """Tells whether a commit that was built for `target` must not go there any more."""
+        if self._objects.head() != target.head or self._objects.ref(target.ref) != target.tip:
+            return True
+        return not target.aside and self._ground.operation() != ""
 
     def _publish(self, prepared: Prepared) -> None:
         target, rev = prepared.target, prepared.rev

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pcpd.history import layout, refs
+from pcpd.history.locks import Locks
 from pcpd.history.versions import Busy, Change, Moved
 from tests.history.people import HOUR, NOW, Clock, History, Opener, Person
 
@@ -168,3 +170,32 @@ def test_threads_that_build_and_publish_together_lose_nothing(own: History, pers
     assert person.git("rev-list", "--count", "HEAD").strip() == "23"
     assert person.status() == ""
     person.git("fsck", "--strict")
+
+
+def test_a_ref_moves_only_from_where_it_was_expected(own: History, person: Person) -> None:
+    """Also when it moves in the last moment, after every look at it."""
+    where = layout.find(own.root)
+    assert where is not None
+    first, second = (str(own.save(("a.md", data)).rev) for data in (b"1", b"2"))
+    locks = Locks(own.root.parent / "locks")
+    for old in (first, None):
+        with pytest.raises(Moved):
+            refs.move(where, locks, "refs/heads/main", old=old, new=first, log="x")
+    assert person.git("rev-parse", "HEAD").strip() == second
+    assert not list((own.root / ".git").rglob("*.lock"))
+    refs.move(where, locks, "refs/heads/main", old=second, new=first, log="x")
+    assert person.git("rev-parse", "HEAD").strip() == first
+
+
+def test_a_merge_that_began_since_building_sends_the_commit_aside(watched: History, person: Person) -> None:
+    """HEAD and the branch are where they were."""
+    watched.clock.ahead = HOUR
+    person.git("checkout", "-q", "-b", "other")
+    person.commit("page.md", "theirs\n")
+    person.git("checkout", "-q", "main")
+    person.commit("page.md", "ours\n")
+    prepared = watched.repository.build([watched.put("a.md", b"x")], message="x", now=NOW)
+    person.git("merge", "-q", "other", check=False)
+    with pytest.raises(Moved):
+        watched.repository.publish(prepared)
+    assert watched.commit(Change("a.md", data=b"x")).aside

@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+from pcpd.history.index_entries import IndexEntries
 from pcpd.history.versions import Busy
 from tests.history.people import NOW, Clock, History, Opener, Person
 
@@ -153,6 +155,8 @@ def test_a_held_ref_lock_is_waited_for_and_never_removed(adopted: History, perso
         adopted.save(("page.md", b"two\n"))
     assert lock.exists()
     assert person.git("show", "HEAD:page.md") == "one\n"
+    adopted.repository.settle()
+    assert person.status() == " M page.md\n"  # nothing is staged for a commit that did not come about
     lock.unlink()
     adopted.save(("page.md", b"two\n"))
     assert person.git("rev-list", "--count", "HEAD") == "2\n"
@@ -202,3 +206,50 @@ def test_clocks_that_jump_do_not_block_for_ever(person: Person, open_history: Op
         history.save(("page.md", b"two\n"))
     clock.ahead += 3
     history.save(("page.md", b"two\n"))
+
+
+def test_unmerged_entries_are_never_touched(adopted: History, person: Person) -> None:
+    """Not even those of a file that waits for its entry."""
+    lock = person.folder / ".git" / "index.lock"
+    lock.write_bytes(b"")
+    adopted.save(("new.md", b"ours\n"))
+    lock.unlink()
+    blob = person.git("rev-parse", "HEAD:new.md").strip()
+    person.git("update-index", "--index-info", stdin=f"100644 {blob} 2\tnew.md\n100644 {blob} 3\tnew.md\n")
+    assert adopted.repository.settle() == ()
+    assert len(person.git("ls-files", "-u", "new.md").splitlines()) == 2
+
+
+def test_a_commit_that_came_about_without_its_entries_is_completed_by_repeating_it(
+    adopted: History, person: Person, open_history: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a kill between the branch and the index."""
+    with monkeypatch.context() as broken:
+        broken.setattr(IndexEntries, "settle", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            adopted.save(("page.md", b"two\n"))
+    assert person.status() == "MM page.md\n"
+    again = open_history(person.folder)
+    assert again.save(("page.md", b"two\n")).rev is None
+    assert person.status() == ""
+
+
+def test_only_a_lock_that_is_provably_ours_is_removed(
+    adopted: History, person: Person, open_history: Opener
+) -> None:
+    """A killed owner's goes; another program's that came meanwhile stays."""
+    locks = person.folder / ".git" / "pcpd" / "ctx_1_a" / "locks"
+    locks.mkdir(parents=True)
+    ours, theirs = (person.folder / ".git" / name for name in ("index.lock", "HEAD.lock"))
+    (locks / quote("../../../index.lock", safe="")).write_bytes(b"")
+    ours.hardlink_to(locks / quote("../../../index.lock", safe=""))
+    (locks / quote("../../../HEAD.lock", safe="")).write_bytes(b"")
+    theirs.write_bytes(b"")
+    open_history(person.folder)
+    assert not ours.exists()
+    assert theirs.exists()
+    assert not list(locks.iterdir())
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt

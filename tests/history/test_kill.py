@@ -65,7 +65,7 @@ def _run(person: Person, step: int, size: str) -> subprocess.CompletedProcess[st
 def _complete(history: History, size: str) -> None:
     """What the next owner does: the same again."""
     history.commit(*changes(history.root, size), message="changed")
-    assert history.repository.settle() == ()
+    assert history.repository.state().unsettled == 0
 
 
 def _check(person: Person, size: str) -> None:

@@ -316,6 +316,9 @@ def test_shallow_and_partial_clones_are_named_and_go_on(
     with pytest.raises(Unavailable) as absent:
         history.repository.show("page.md", "HEAD~2")
     assert absent.value.code == "history.absent"
+    with pytest.raises(Unavailable, match="partial"):
+        history.repository.diff("page.md", "HEAD~2")
+    assert "?" in partial.git("rev-list", "--objects", "--missing=print", "HEAD")
     assert partial.status() == ""
 
 

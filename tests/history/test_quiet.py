@@ -63,6 +63,12 @@ def test_no_signing_no_editor_no_pager_no_prompt(adopted: History, person: Perso
     for key in ("commit.gpgSign", "tag.gpgSign", "log.showSignature", "push.gpgSign"):
         person.git("config", key, "true")
     (person.folder / ".git" / "info" / "attributes").write_text("*.md diff=md\n")
+    signed = person.git("cat-file", "commit", "HEAD").replace(
+        "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n\n", 1
+    )
+    person.git(
+        "update-ref", "HEAD", person.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=signed).strip()
+    )
     _everything(adopted, person)
     assert not trace.exists()
     assert "gpgsig" not in person.git("cat-file", "commit", "HEAD")
