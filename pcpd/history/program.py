@@ -36,7 +36,7 @@ _KEPT = (
 _SETTINGS = (
     "core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false",
     "tag.gpgSign=false", "log.showSignature=false", "core.fsmonitor=false", "core.pager=cat",
-    "color.ui=false", "core.quotePath=false", "core.safecrlf=false", "protocol.allow=never",
+    "color.ui=false", "core.quotePath=false", "core.safecrlf=false",
     "diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.renames=true", "log.mailmap=false",
     "i18n.logOutputEncoding=utf-8", "fastimport.unpackLimit=1", "advice.detachedHead=false",
 )  # fmt: skip
@@ -175,6 +175,7 @@ class Program:
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",  # for a git that does not know the line above
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_EDITOR": ":",
             "GIT_PAGER": "cat",

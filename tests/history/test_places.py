@@ -300,7 +300,8 @@ def test_shallow_and_partial_clones_are_named_and_go_on(
 ) -> None:
     """Commits work; what is not there is said, and nothing is fetched behind the person's back."""
     person.commit("page.md", "two\n")
-    person.git("config", "uploadpack.allowFilter", "true")
+    for allowed in ("allowFilter", "allowAnySHA1InWant"):
+        person.git("config", f"uploadpack.{allowed}", "true")
     origin = f"file://{person.folder}"
     shallow = person.at(person.folder.parent / "shallow")
     person.git("clone", "-q", "--depth=1", origin, str(shallow.folder))
