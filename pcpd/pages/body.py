@@ -121,11 +121,7 @@ def _edited(data: bytes, edit: Callable[[str, str], str]) -> bytes:
         after = decode(result)
     except UnicodeEncodeError:
         raise Invalid("text.invalid", "the text holds half of a surrogate pair") from None
-    if (
-        after.has_bom != text.has_bom
-        or after.span[:2] != text.span[:2]
-        or after.text[after.span.body :] != new
-    ):
+    if after.text[after.span.body :] != new:
         raise Invalid(
             "text.front-matter",
             "the edit would turn text of the page into front matter",

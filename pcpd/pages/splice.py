@@ -222,12 +222,6 @@ class Splicer:
 
     def _without_lines(self, key: Item, value: Item) -> str:
         start = self._text.rfind("\n", 0, key.start) + 1
-        if self._text[start : key.start].strip(" "):
-            raise Invalid(
-                "page.layout",
-                f"`{key.value[:80]}` shares its line with something else and is not removed",
-                hint="remove it in an editor",
-            )
         return self._spliced(start, self._line_end(max(key.end, value.end)), "")
 
     def _refuse_shared(self, place: _Place, item: Item | None = None) -> None:

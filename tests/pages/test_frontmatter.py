@@ -145,7 +145,9 @@ def test_appending_to_each_style_of_list(before: str, after: str) -> None:
 def test_appending_a_map_to_a_list_of_maps_takes_its_style() -> None:
     """Relations written as a block get the next one as a block."""
     page = b"---\nrelations:\n  - rel: about\n    target: a\n---\n"
-    after = append_item(page, "relations", {"rel": "refines", "target": "b/c"})
+    new: Value = {"rel": "refines", "target": "b/c"}
+    after = append_item(page, "relations", new)
+    assert append_item(page.replace(b"\n", b"\r\n"), "relations", new) == after.replace(b"\n", b"\r\n")
     assert (
         after == b"---\nrelations:\n  - rel: about\n    target: a\n  - rel: refines\n    target: b/c\n---\n"
     )
@@ -187,6 +189,8 @@ def test_removing_a_key_takes_its_lines_and_leaves_other_comments(key: str, gone
         ("k: one\n  two # c\n# l\nl: 2", "k", "# l\nl: 2"),
         ("a.b: 1\na: {b: 2}", "a.b", "a: {b: 2}"),
         ("{a: 1, b: 2}", "a", "{b: 2}"),
+        ("? k\n: v\nl: 2", "k", "l: 2"),
+        ("&x k: v\nl: 2", "k", "l: 2"),
     ],
 )
 def test_removing_from_each_style(before: str, key: str, after: str) -> None:
@@ -254,7 +258,16 @@ def test_a_value_that_is_there_already_changes_nothing(text: str, value: Value) 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("no", "no"), ("3", "3"), ("0.5", "0.5"), ("012", 10), ("012", 12), ("1_0", 10), ("yes", True)],
+    [
+        ("no", "no"),
+        ("3", "3"),
+        ("0.5", "0.5"),
+        ("012", 10),
+        ("012", 12),
+        ("1_0", 10),
+        ("yes", True),
+        ("\n- no", ["no"]),
+    ],
 )
 def test_a_value_that_only_one_parser_would_read_is_written_out(text: str, value: Value) -> None:
     """`no` is a string to one parser and a truth value to the other: set to a string, it gets quotes."""

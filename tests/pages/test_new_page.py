@@ -7,6 +7,7 @@ from pcpd.pages.frontmatter import Value, new_page
 from pcpd.pages.page import parse
 from pcpd.pages.paths import PagePath
 
+LONG = "a long value that does not fit into a line of flow style " * 2
 FIELDS: dict[str, Value] = {
     "title": "Boiler: gas or heat pump?",
     "type": "semantic",
@@ -34,14 +35,26 @@ recorded_at: 2026-01-05T10:00:00Z
 updated: 2026-01-05T10:00:00Z
 source: {origin: agent, principal: "agent:claude", at: 2026-01-05T10:00:00Z, session: s1}
 relations: [{rel: about, target: house/heating}]
+x_import:
+  format: mem0
+  fields:
+    score: 0.25
+    text: "LONG"
+    "n": null
+  list:
+    - XX
+    -   - YY
+        - z: WW
+---
 """
+for _mark, _text in (("LONG", LONG), ("XX", "x" * 60), ("YY", "y" * 60), ("WW", "w" * 100)):
+    TEXT = TEXT.replace(_mark, _text)
 
 
 def test_a_new_page_reads_as_a_person_would_write_it() -> None:
     """Order as given, short lists and maps on one line, moments plain, quotes only where needed."""
     data = new_page(FIELDS, "\n# Body\r\n\n---\nend")
-    assert data.decode().startswith(TEXT)
-    assert data.endswith(b"---\n\n# Body\r\n\n---\nend")
+    assert data.decode() == TEXT + "\n# Body\r\n\n---\nend"
     page = parse(PagePath("p"), data)
     assert page.problems == ()
     assert (page.title, page.tags, page.author) == (
