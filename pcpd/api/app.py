@@ -8,7 +8,7 @@ from pcpd import __version__
 from pcpd.api import consent, history, pages, search, upkeep
 from pcpd.api.caller import Served
 from pcpd.api.edge import Edge
-from pcpd.api.errors import on_error, on_malformed, on_no_route, problem
+from pcpd.api.errors import on_error, on_fault, on_half_a_letter, on_malformed, on_no_route, problem
 from pcpd.errors import PcpError
 from pcpd.gate.knock import App, Gate
 
@@ -33,8 +33,9 @@ def routes(served: Served) -> FastAPI:
     app.state.owner = served
     for kind in (PcpError, OSError):
         app.add_exception_handler(kind, on_error)
-    app.add_exception_handler(Exception, on_error)
+    app.add_exception_handler(Exception, on_fault)
     app.add_exception_handler(RequestValidationError, on_malformed)
+    app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)
     app.add_exception_handler(HTTPException, on_no_route)
     for door in (upkeep, search, pages, history, consent):
         app.include_router(door.router, prefix=PREFIX)

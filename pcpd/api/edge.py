@@ -1,13 +1,9 @@
-"""The outermost layer behind the gate: each answer names our version, and a fault of ours goes to the log alone."""
-
-import logging
+"""The outermost layer behind the gate: each answer names our version, and no fault leaves as an exception."""
 
 from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
 from pcpd.gate.knock import App, Message, Receive, Scope, Send
-
-log = logging.getLogger("pcpd")
 
 _VERSION = (b"pcpd-version", __version__.encode())
 
@@ -19,7 +15,7 @@ class Edge:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request. A client that went away is no error; the app has answered for faults already."""
+        """Serves one request. A client that went away is no error; faults were logged and answered by the app."""
         is_answered = False
 
         async def versioned(message: Message) -> None:
@@ -37,4 +33,3 @@ class Edge:
         except Exception:
             if not is_answered:
                 raise  # the server then cuts the connection: half an answer is not taken for a whole one
-            log.exception("a request met a fault")

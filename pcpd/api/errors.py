@@ -1,5 +1,6 @@
 """Maps the PcpError tree to problem details (RFC 9457), once for all routes."""
 
+import logging
 from collections.abc import Sequence
 
 from fastapi import Request
@@ -8,6 +9,8 @@ from starlette.exceptions import HTTPException
 
 from pcpd.api.answers import Json
 from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage, as_told
+
+log = logging.getLogger("pcpd")
 
 STATUS: dict[type[PcpError], int] = {
     Usage: 400,
@@ -59,7 +62,13 @@ def shortened(text: str) -> str:
 
 
 async def on_error(_request: Request, error: Exception) -> Problem:
-    """FastAPI's handler for the tree, for what the system refused, and for faults of ours."""
+    """FastAPI's handler for the tree, and for what the system refused."""
+    return problem(as_told(error))
+
+
+async def on_fault(_request: Request, error: Exception) -> Problem:
+    """Logs a fault of ours whole, and tells the client as little of it as helps."""
+    log.error("a request met a fault", exc_info=error)
     return problem(as_told(error))
 
 
@@ -69,6 +78,13 @@ async def on_malformed(_request: Request, error: Exception) -> Problem:
     places = [f"{_place(fault)}: {fault['msg']}" for fault in faults[:PLACES_NAMED]]
     more = [f"and {len(faults) - PLACES_NAMED} more"] if len(faults) > PLACES_NAMED else []
     return problem(Usage("http.malformed", f"the request is malformed: {'; '.join([*places, *more])}"))
+
+
+async def on_half_a_letter(_request: Request, _error: Exception) -> Problem:
+    """JSON can name half a letter (a lone surrogate), which no file and no database can hold."""
+    return problem(
+        Usage("http.malformed", "the request names half a letter: a surrogate without its other half")
+    )
 
 
 async def on_no_route(_request: Request, error: Exception) -> Problem:
