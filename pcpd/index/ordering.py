@@ -18,8 +18,12 @@ Mode = Literal["all", "any", "prefix"]
 
 RANKED = 1_200
 """Matches that are ranked, divided by the number of words: the newest. BM25 costs 1 us for each of them and word."""
-RANKED_MORE = 400
-"""As many of the newest with the very words, and with the words in title or tags, are ranked in any case."""
+RANKED_LEAST = 400
+OLDER = 100
+"""As many of the newest with the very words, and with the words in title or tags, are ranked in any case.
+
+From their texts: FTS5 would look through all matches for them, and once more for each word.
+"""
 ANY = 2_000
 """Matches of words of which any will do: rare words first, beyond this common ones are left out."""
 PREFIX = 100
@@ -32,6 +36,9 @@ EXACT_AMONG = 1.0
 """The same for one word of several, among the best."""
 CLOSE = 2.0
 """Worth of the best passage: words that stand close together say more than words far apart."""
+
+
+_LAST_ROW = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +110,11 @@ def freeze(conn: Reads, found: Matching, seen: rank.Sight, *, is_question: bool)
     loose = loosened(found.groups)
     if not is_question or len(loose) < 2:
         asked = ask(found, seen, "all", ())
-        total = count(conn, asked)
+        statistics = rank.statistics(conn, asked.units, seen)
+        is_one_word = len(asked.units) == 1 and asked.where is None
+        total = statistics.counts[0] if is_one_word else count(conn, asked)
         if total or len(loose) < 2:
-            return _freeze_all(conn, asked, seen, total), total
+            return _freeze_all(conn, asked, statistics, total), total
     return _freeze_any(conn, found, loose, seen)
 
 
@@ -127,7 +136,11 @@ def places(
     own = own or rank.own_statistics(conn, asked.units)
     ranked = _ranked_any if frozen.mode == "any" else _ranked_all
     rows = ranked(conn, asked, frozen, own)
-    very = _very_words(conn, asked, rows) if frozen.mode == "all" else set()
+    very: set[int] = set()
+    if frozen.mode == "all":
+        older, very = _ranked_older(conn, asked, frozen)
+        rows += older
+        very |= _very_words(conn, asked, frozen.newest)
     bonus = EXACT * sum(map(frozen.statistics.weight, range(len(asked.units))))
     scored = sorted(
         Place(1, -score - (bonus if page in very else 0.0), path, page) for page, path, score in rows
@@ -147,18 +160,17 @@ def rest(conn: Reads, asked: Asked, before: int) -> Iterator[tuple[int, str]]:
         yield row[0], row[1]
 
 
-def _freeze_all(conn: Reads, asked: Asked, seen: rank.Sight, total: int) -> Frozen:
-    frozen = Frozen("all", (), rank.statistics(conn, asked.units, seen))
-    ranked = max(RANKED // len(asked.units), RANKED_MORE)
+def _freeze_all(conn: Reads, asked: Asked, statistics: rank.Statistics, total: int) -> Frozen:
+    frozen = Frozen("all", (), statistics)
+    ranked = max(RANKED // len(asked.units), RANKED_LEAST)
     if total <= ranked:
         return frozen
     newest = _nth(conn, asked, asked.expression, ranked)
-    return replace(
-        frozen,
-        newest=newest,
-        newest_head=min(newest, _nth(conn, asked, asked.head, RANKED_MORE)),
-        newest_exact=min(newest, _nth(conn, asked, asked.exact, RANKED_MORE, table="words")),
-    )
+    newest_head = min(newest, _nth(conn, asked, asked.head, OLDER))
+    newest_exact = newest
+    if all(unit.term.kind == "word" for unit in asked.units):  # else words alone do not make a match
+        newest_exact = min(newest, _nth(conn, asked, asked.exact, OLDER, table="words"))
+    return replace(frozen, newest=newest, newest_head=newest_head, newest_exact=newest_exact)
 
 
 def _freeze_any(
@@ -189,24 +201,44 @@ def _freeze_any(
 
 
 def _ranked_all(conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics) -> list[rank.Scored]:
-    def ranked(sql: str, *values: object) -> list[rank.Scored]:
-        where = _where(asked, sql, values)
-        return rank.scores(
-            conn, asked.units, partial(_expression, asked.groups), where, own=own, wanted=frozen.statistics
-        )
+    where = _where(asked, "s.rowid >= ?", (frozen.newest,))
+    expression = partial(_expression, asked.groups)
+    return rank.scores(conn, asked.units, expression, where, own=own, wanted=frozen.statistics)
 
-    rows = ranked("s.rowid >= ?", frozen.newest)
-    oldest = min(frozen.newest_exact, frozen.newest_head)
-    if oldest < frozen.newest:
-        # The plus keeps SQLite from asking FTS5 once for each number.
-        rows += ranked(
-            "s.rowid >= ? AND s.rowid < ? AND"
-            " (+s.rowid IN (SELECT rowid FROM stems WHERE stems MATCH ? AND rowid >= ? AND rowid < ?)"
-            " OR +s.rowid IN (SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ?))",
-            oldest, frozen.newest, asked.head, frozen.newest_head, frozen.newest,
-            asked.exact, frozen.newest_exact, frozen.newest,
-        )  # fmt: skip
-    return rows
+
+def _ranked_older(conn: Reads, asked: Asked, frozen: Frozen) -> tuple[list[rank.Scored], set[int]]:
+    """Ranks the older pages with the words in title or tags, or with the very words, from their texts.
+
+    Gives also those that hold all words as typed.
+    """
+    pages: dict[int, tuple[str, int]] = {}
+    for table, expression, newest in (
+        ("stems", asked.head, frozen.newest_head),
+        ("words", asked.exact, frozen.newest_exact),
+    ):
+        if newest < frozen.newest:
+            pages |= _found(conn, asked, table, expression, (newest, frozen.newest))
+    shown = texts(conn, list(pages), snippets.RANKED)
+    terms = [unit.term for unit in asked.units]
+    rows, very = [], set()
+    for page, (path, length) in pages.items():
+        columns = [tokens.fold(column) for column in shown[page]]
+        counts, is_very = snippets.occurrences(columns, rank.WEIGHTS[:2] + rank.WEIGHTS[3:], terms)
+        rows.append((page, path, rank.score(counts, length, frozen.statistics)))
+        very |= {page} if is_very else set()
+    return rows, very
+
+
+def _found(
+    conn: Reads, asked: Asked, table: str, expression: str, between: tuple[int, int]
+) -> dict[int, tuple[str, int]]:
+    """Gives path and length of the pages in a range of rows that match an expression."""
+    sql = (
+        f"SELECT s.rowid, p.path, l.tokens {_source(asked, table, wide=True)}"
+        " AND s.rowid >= ? AND s.rowid < ?"
+    )
+    rows = conn.execute(sql, (expression, *_values(asked), *between))
+    return {page: (path, length) for page, path, length in rows}
 
 
 def _ranked_any(conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics) -> list[rank.Scored]:
@@ -223,13 +255,10 @@ def _ranked_any(conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics)
     return [(page, path, round(score, 12)) for page, (path, score) in totals.items()]
 
 
-def _very_words(conn: Reads, asked: Asked, rows: Sequence[rank.Scored]) -> set[int]:
-    """Gives the pages among the rows that hold all words as typed."""
-    if not rows:
-        return set()
-    pages = [page for page, _, _ in rows]
-    sql = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid <= ?"
-    return {row[0] for row in conn.execute(sql, (asked.exact, min(pages), max(pages)))}
+def _very_words(conn: Reads, asked: Asked, newest: int) -> set[int]:
+    """Gives the newest pages that hold all words as typed."""
+    sql = "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ?"
+    return {row[0] for row in conn.execute(sql, (asked.exact, newest))}
 
 
 def _threshold(scores: Sequence[float]) -> float:
@@ -251,11 +280,12 @@ def _look(
     shown = texts(conn, [place.page for place, _ in best], snippets.RANKED)
     weights = [statistics.weight(number) for number in range(len(units))]
     terms = [unit.term for unit in units]
+    among = EXACT if len(units) == 1 else EXACT_AMONG
     for place, bm25 in best:
         title, tags, body = shown[place.page]
         seen = snippets.best(tokens.fold(f"{title}\n{tags}"), tokens.fold(body), terms, weights)
-        very = sum(weight for weight, is_very in zip(weights, seen.exact, strict=True) if is_very)
-        value = bm25 + (EXACT if len(units) == 1 else EXACT_AMONG) * very
+        very = [weight for weight, is_very in zip(weights, seen.exact, strict=True) if is_very]
+        value = bm25 + among * sum(very)
         if len(units) > 1:
             value += CLOSE * seen.worth
         yield Place(0, -round(value, 12), place.path, place.page)
@@ -264,16 +294,14 @@ def _look(
 def _prefix_places(conn: Reads, asked: Asked, frozen: Frozen) -> Iterator[Place]:
     """Ranks the newest that begin a word so by BM25 over what their texts show; `words` keeps no places."""
     last = asked.expression.rpartition('"')[0].rpartition('"')[2]
-    pages: dict[int, tuple[str, int]] = {}
-    for expression, newest in ((asked.expression, frozen.newest), (asked.head, frozen.newest_head)):
-        sql = f"SELECT s.rowid, p.path, l.tokens {_source(asked, wide=True)} AND s.rowid >= ?"
-        for number, path, length in conn.execute(sql, (expression, *_values(asked), newest)):
-            pages[number] = (path, length)
+    pages = _found(conn, asked, "words", asked.expression, (frozen.newest, _LAST_ROW))
+    pages |= _found(conn, asked, "words", asked.head, (frozen.newest_head, _LAST_ROW))
     shown = texts(conn, list(pages), snippets.RANKED)
+    one = replace(frozen.statistics, counts=(0,))
     for number, (path, length) in pages.items():
         columns = [snippets.beginnings(tokens.fold(column), last) for column in shown[number]]
         held = sum(weight * many for weight, many in zip((10, 5, 1), columns, strict=True))
-        yield Place(0, -rank.score(held, length, frozen.statistics), path, number)
+        yield Place(0, -rank.score([held], length, one), path, number)
 
 
 def texts(conn: Reads, pages: Sequence[int], length: int) -> Mapping[int, tuple[str, str, str]]:

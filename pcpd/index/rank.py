@@ -120,7 +120,7 @@ def anew(
     own: Statistics,
     wanted: Statistics,
 ) -> list[Scored]:
-    """Answers as `scores`, always by the way back; costs one statement a unit."""
+    """Answers as `scores`, always by the way back: one statement a unit."""
     texts = [unit.stems for unit in units]
     rows = _scored(conn, expression(texts), where)
     left = [row[3] for row in rows]
@@ -137,10 +137,14 @@ def anew(
     return [(row[0], row[1], round(total, _DIGITS)) for row, total in zip(rows, totals, strict=True)]
 
 
-def score(occurrences: int, tokens: int, wanted: Statistics) -> float:
-    """Gives what one unit of weight 1 adds to a page of so many tokens."""
+def score(occurrences: Sequence[int], tokens: int, wanted: Statistics) -> float:
+    """Gives BM25 from the weighted occurrences of each unit in a page of so many tokens."""
     damping = K1 * (1 - B + B * tokens / wanted.mean)
-    return round(occurrences * (K1 + 1) / (occurrences + damping), _DIGITS) if occurrences else 0.0
+    total = sum(
+        wanted.bm25_weight(unit) * count * (K1 + 1) / (count + damping)
+        for unit, count in enumerate(occurrences)
+    )
+    return round(total, _DIGITS)
 
 
 def _add(

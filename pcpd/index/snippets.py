@@ -64,6 +64,19 @@ def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:
     return line(body, _unfolded(body, folded, start))
 
 
+def occurrences(
+    columns: Sequence[str], weights: Sequence[int], terms: Sequence[Term]
+) -> tuple[list[int], bool]:
+    """Counts each term in folded columns, weighted, up to a bound; tells whether each stands just as typed."""
+    counts, very = [0] * len(terms), [False] * len(terms)
+    for number, term in enumerate(terms):
+        for column, weight in zip(columns, weights, strict=True):
+            for _, is_exact in _hits(column, term):
+                counts[number] += weight
+                very[number] = very[number] or is_exact
+    return counts, all(very)
+
+
 def beginnings(text: str, start: str) -> int:
     """Counts the words of a folded text that begin so, up to a bound."""
     return sum(_begins(text, at) for at in _places(text, start))

@@ -25,7 +25,7 @@ WORDS = ("news", "new", "university", "universe", "universal", "kids", "play", "
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds of ranking so small that a few dozen pages are beyond them."""
-    for name, value in {"RANKED": 6, "RANKED_MORE": 3, "ANY": 8, "PREFIX": 4, "BEST": 4}.items():
+    for name, value in {"RANKED": 6, "RANKED_LEAST": 3, "OLDER": 3, "ANY": 8, "PREFIX": 4, "BEST": 4}.items():
         monkeypatch.setattr(ordering, name, value)
 
 
@@ -177,7 +177,7 @@ def test_a_narrow_grant_answers_as_if_there_were_nothing_else(
         samples.built(tmp_path_factory.mktemp("all"), files) as whole,
         samples.built(tmp_path_factory.mktemp("mine"), mine) as narrow,
     ):
-        for bounds in ({}, {"RANKED": 6, "RANKED_MORE": 3, "ANY": 8, "PREFIX": 4, "BEST": 4}):
+        for bounds in ({}, {"RANKED": 6, "RANKED_LEAST": 3, "OLDER": 3, "ANY": 8, "PREFIX": 4, "BEST": 4}):
             for name, value in bounds.items():
                 patch.setattr(ordering, name, value)
             for text in texts:
