@@ -166,7 +166,7 @@ def _is_plain(text: str, in_flow: bool) -> bool:
     first = text[0]
     if not (first.isalnum() or first in "+~.=<_" or (first == "-" and text[1:2].isalnum())):
         return False
-    return not (in_flow and any(mark in text for mark in ",[]{}:"))
+    return not (in_flow and any(mark in text for mark in ",[]{}:?"))
 
 
 def _quoted(text: str) -> str:

@@ -116,6 +116,8 @@ def test_an_assignment_may_name_a_nested_key() -> None:
         ([], "[]"),
         ({}, "{}"),
         (["a, b", "c:d", "e"], '["a, b", "c:d", e]'),
+        (["what?", "why"], '["what?", why]'),
+        ("what?", "what?"),
         ({"k: 1": {"no": ["x"]}}, '{"k: 1": {"no": [x]}}'),
         (("a", "b"), "[a, b]"),
     ],
