@@ -65,11 +65,11 @@ class NameRules:
 
     def ignores_file(self, name: str) -> bool:
         """Tells whether a file of that name in the folder is ignored."""
-        return next((group.ignored for group in self.files if group.matches(name)), False)
+        return _decided(self.files, name)
 
     def ignores_folder(self, name: str) -> bool:
         """Tells whether a folder of that name in the folder is ignored, with all that is below."""
-        return next((group.ignored for group in self.folders if group.matches(name)), False)
+        return _decided(self.folders, name)
 
 
 @lru_cache(maxsize=256)
@@ -136,6 +136,13 @@ def _reached(pattern: Pattern, at: int) -> Iterable[tuple[Pattern, int]]:
     while pattern.segments[at] == ANY_DEPTH and at + 1 < len(pattern.segments):
         at += 1
         yield pattern, at
+
+
+def _decided(groups: tuple[_Group, ...], name: str) -> bool:
+    for group in groups:
+        if group.matches(name):
+            return group.ignored
+    return False
 
 
 def _groups(patterns: list[Pattern]) -> tuple[_Group, ...]:

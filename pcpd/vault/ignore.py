@@ -20,6 +20,8 @@ EXCLUDE = ".git/info/exclude"
 LARGEST_SOURCE = 1 << 20
 OWN_PREFIX = ".pcpd-"
 
+_SOURCE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
 _PASSING_SUFFIXES = (
     "~", ".swp", ".swo", ".swn", ".swx", ".tmp", ".temp", ".part", ".partial", ".crdownload", ".download",
     ".opdownload", "___jb_tmp___", "___jb_old___", "___jb_bak___",
@@ -84,7 +86,7 @@ class Ignore:
 
     def __init__(self, root: Path) -> None:
         """Reads nothing yet. `root` is the vault's folder."""
-        self._root = root
+        self._root = os.fspath(root)
         self._known: dict[str, Rules | None] = {}
         self._sources: dict[str, tuple[str, ...]] = {}
 
@@ -155,7 +157,7 @@ class Ignore:
 
     def _read(self, file: str) -> bytes:
         try:
-            handle = os.open(self._root / file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(f"{self._root}/{file}", _SOURCE_FLAGS)
         except OSError:
             return b""
         return read_source(handle)

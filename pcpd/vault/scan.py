@@ -7,12 +7,14 @@ could not list, so that nobody takes their pages for deleted. Source: field-haza
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pcpd.pages.changes import Stat
 from pcpd.vault.ignore import OWN_PREFIX, SOURCES, Ignore, Rules, is_passing, read_source
+from pcpd.vault.inode import READ_FLAGS
+from pcpd.vault.refusals import NOT_THERE
 from pcpd.vault.root import (
     FOLDER_FLAGS,
     RootIdentity,
@@ -111,21 +113,7 @@ class _Walk:
             tuple(self.folders),
         )
 
-    def look_into(self, handle: int, folder: str, rules: Rules, above: tuple[RootIdentity, ...]) -> None:
-        """Lists the open `folder` and what is below; `above` are the folders that it lies in."""
-        self.folders.append(folder)
-        prefix = f"{folder}/" if folder else ""
-        below: list[str] = []
-        try:
-            with os.scandir(handle) as entries:
-                self._sort(entries, prefix, rules, below)
-        except OSError:
-            # What was found so far is true, but what was not found may be there all the same.
-            self.unreadable.append(folder)
-        for name in below:
-            self._descend(handle, prefix + name, rules, above)
-
-    def _sort(self, entries: Iterable[os.DirEntry[str]], prefix: str, rules: Rules, below: list[str]) -> None:
+    def _sort(self, entries: list[os.DirEntry[str]], prefix: str, rules: Rules, below: list[str]) -> None:
         # This loop runs once a file of the vault; everything here that is not per file stands elsewhere.
         ignored = is_passing if rules.is_plain else rules.ignores_file
         files = self.files
@@ -172,10 +160,10 @@ class _Walk:
             return
         try:
             handle = os.open(name, FOLDER_FLAGS, dir_fd=parent)
-        except (FileNotFoundError, NotADirectoryError):
-            return  # removed, or replaced by a file or a link, since its parent was listed
-        except OSError:
-            self.unreadable.append(folder)
+        except OSError as error:
+            # Removed, or replaced by a file or a link, since its parent was listed? Else it is still there.
+            if error.errno not in NOT_THERE:
+                self.unreadable.append(folder)
             return
         try:
             self.enter(handle, folder, rules, above)
@@ -193,9 +181,18 @@ class _Walk:
         elif folder in self.expected_mounts:
             self.unreadable.append(folder)
             return
-        sources = [(name, data) for name in SOURCES if (data := _source(handle, name)) is not None]
-        inside = self.ignore.enter(rules, folder, sources)
-        self.look_into(handle, folder, inside, (*above, own))
+        below: list[str] = []
+        try:
+            with os.scandir(handle) as listing:
+                entries = list(listing)
+            inside = self.ignore.enter(rules, folder, _sources(handle, entries))
+            self._sort(entries, f"{folder}/" if folder else "", inside, below)
+        except OSError:
+            self.unreadable.append(folder)
+            return
+        self.folders.append(folder)
+        for name in below:
+            self._descend(handle, f"{folder}/{name}" if folder else name, inside, (*above, own))
 
     def _note_repository(self, prefix: str) -> None:
         if prefix:
@@ -218,10 +215,9 @@ def _start_in(walk: _Walk, root: Path, identity: RootIdentity, folder: str) -> N
         return
     try:
         handle = open_folder(root, identity, folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError:
-        walk.unreadable.append(folder)
+    except OSError as error:
+        if error.errno not in NOT_THERE:
+            walk.unreadable.append(folder)
         return
     try:
         walk.enter(handle, folder, rules, ())
@@ -229,12 +225,17 @@ def _start_in(walk: _Walk, root: Path, identity: RootIdentity, folder: str) -> N
         os.close(handle)
 
 
-def _source(handle: int, name: str) -> bytes | None:
+def _sources(handle: int, entries: list[os.DirEntry[str]]) -> list[tuple[str, bytes]]:
+    """Reads the rule files among the entries of the open folder, weakest first."""
+    names = [entry.name for entry in entries]
+    return [(source, _source(handle, source)) for source in SOURCES if source in names]
+
+
+def _source(handle: int, name: str) -> bytes:
     try:
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=handle)
+        return read_source(os.open(name, READ_FLAGS, dir_fd=handle))
     except OSError:
-        return None
-    return read_source(file)
+        return b""
 
 
 def _odd_kind(entry: os.DirEntry[str]) -> str:

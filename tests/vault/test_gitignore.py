@@ -108,6 +108,14 @@ def test_common_rules(root: Path, pattern: str, ignored: list[str], kept: list[s
     assert [name for name in kept if ignore.file(name)] == []
 
 
+def test_the_same_rules_twice_are_stronger_further_down(root: Path) -> None:
+    """The lower file's `!*` takes back what the upper file's last line ignores, though both hold both lines."""
+    (root / "ab").mkdir()
+    for folder in (root, root / "ab"):
+        (folder / ".gitignore").write_text("!*\n/*/a/a\n", encoding="utf-8")
+    assert not Ignore.load(root).file("ab/a/a")
+
+
 def test_no_pattern_makes_matching_explode() -> None:
     """Many stars take no more than linear time, also against names that nearly match."""
     state = gitignore.beginning(gitignore.START, gitignore.parse(b"*a" * 60 + b"b\n" + b"**/" * 60 + b"z\n"))
