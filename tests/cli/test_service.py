@@ -131,16 +131,26 @@ def test_vaults_of_one_name_have_services_of_their_own(
 
 
 def test_launchd_gets_an_agent(
-    scene: Scene, system: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    scene: Scene,
+    pcpd: Pcpd,
+    system: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """On macOS, with the same words."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(service, "try_as_service", lambda *_: None)
     unit = service.unit_of(scene.root, load(scene.env), scene.env)
     assert unit.file.parent == tmp_path / "Library" / "LaunchAgents"
     assert str(scene.root).encode() in unit.text
     assert unit.log
     assert unit.start[-1][:2] == ("launchctl", "bootstrap")
+    assert pcpd("service", "install", "--no-start").status == 0
+    unit.log.write_text("what the owner said\n")
+    assert pcpd("service", "uninstall").status == 0
+    assert not unit.file.exists()
+    assert not unit.log.exists()
 
 
 def test_pcpd_that_is_no_command_cannot_be_a_service(

@@ -77,6 +77,17 @@ def test_clients_that_come_together_have_one_owner(machine: Machine) -> None:
     assert len(pids) == 1
 
 
+def test_pages_are_found_by_path_file_or_name(machine: Machine) -> None:
+    """From anywhere; what comes out is the file's bytes."""
+    (machine.vault / "deep" / "er").mkdir(parents=True)
+    page = machine.vault / "deep" / "er" / "Grüße (2).md"
+    page.write_bytes(b"\xef\xbb\xbftext\r\n")
+    until(lambda: machine.json("list")["total"] == 2)
+    for name in ("deep/er/Grüße (2)", "deep/er/Grüße (2).md", "Grüße (2)", "grüße (2).md", page):
+        assert machine.json("read", name)["text"] == "\ufefftext\r\n", name
+    assert machine.pcpd("read", "Grüße", check=False).returncode == 4
+
+
 def test_killed_owner_leaves_nothing_to_clean_up(machine: Machine) -> None:
     """Its socket stays, and the next command works all the same."""
     for _ in range(2):
@@ -134,6 +145,32 @@ def test_copied_vault_gets_state_of_its_own(machine: Machine) -> None:
     (copy / "boiler.md").unlink()
     until(lambda: copied.json("search", "boiler")["total"] == 0)
     assert machine.json("search", "boiler")["total"] == 1
+
+
+def test_copy_that_replaces_its_original_takes_its_state(machine: Machine) -> None:
+    """A restored backup: `accept --copy` says so, once the original's owner has ended."""
+    token = machine.json("token", "create", "--principal", "agent:c")["id"]
+    copied = Machine(machine.world, machine.world.home / "copy")
+    shutil.copytree(machine.vault, copied.vault)
+    copied.owner_pid()
+    assert copied.pcpd("accept", "--copy", check=False).returncode == 6
+    kill(machine.owner_pid())
+    copied.pcpd("accept", "--copy")
+    assert [each["id"] for each in copied.json("token", "list")["tokens"]] == [token]
+    assert machine.json("token", "list")["tokens"] == []
+
+
+def test_copy_can_get_an_id_of_its_own(machine: Machine) -> None:
+    """Then it is a vault like any other; while it is owned its id cannot change."""
+    copied = Machine(machine.world, machine.world.home / "copy")
+    shutil.copytree(machine.vault, copied.vault)
+    pid = copied.owner_pid()
+    assert copied.world.pcpd("init", copied.vault, "--new-id", check=False).returncode == 3
+    kill(pid)
+    copied.world.pcpd("init", copied.vault, "--new-id")
+    status = copied.json("status")
+    assert status["vault"]["id"] != machine.json("status")["vault"]["id"]
+    assert "copy" not in {each["topic"] for each in status["notices"]}
 
 
 def test_moved_vault_keeps_its_state(machine: Machine) -> None:
