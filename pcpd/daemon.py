@@ -213,21 +213,28 @@ class Doors:
         self._url = f"http://127.0.0.1:{tcp.getsockname()[1]}"
         with _bound(self._folder / SOCKET) as http, _bound(self._folder / MCP_SOCKET) as mcp:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._serve_http([http, tcp]))
-                tasks.create_task(self._serve_relays(mcp))
+                imported = tasks.create_task(asyncio.to_thread(self._build_app))
+                scanned = tasks.create_task(asyncio.to_thread(self._running.start))
                 tasks.create_task(self._end_when_idle())
-                await self._get_ready()
+                tasks.create_task(self._serve_http(await imported, [http, tcp]))
+                await self._get_ready(scanned)
+                await self._serve_relays(mcp)
         return 0
 
-    async def _get_ready(self) -> None:
-        await asyncio.to_thread(self._running.start)
+    async def _get_ready(self, scanned: asyncio.Task[None]) -> None:
+        """Waits for the first scan; one that is told to end meanwhile is not waited for."""
+        stopped = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({scanned, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if self._stop.is_set():
+            self._memory.keeper.close(0)
+            return
         self._memory.health.ready = True
         self._announce(self._url)
         log.info("ready at %s", self._url)
 
-    async def _serve_http(self, sockets: list[socket.socket]) -> None:
-        """Imports the framework on a thread, beside the scan, and serves."""
-        serve, app = await asyncio.to_thread(self._build_app)
+    async def _serve_http(self, built: tuple[Any, Any], sockets: list[socket.socket]) -> None:
+        serve, app = built
 
         async def counted(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
             self._traffic.change(1)
@@ -255,9 +262,12 @@ class Doors:
         return serve, build(served)
 
     async def _serve_relays(self, listening: socket.socket) -> None:
-        """Serves stdio relays once the vault is read; they wait in the socket's queue until then."""
-        while not self._memory.health.ready and not self._stop.is_set():
-            await asyncio.sleep(0.005)
+        """Imports the SDK and serves stdio relays; they wait in the socket's queue until then.
+
+        Nothing else imports meanwhile: two threads that import one package meet it half made.
+        """
+        if self._stop.is_set():
+            return
         door = await asyncio.to_thread(self._build_relay_door)
         await door.start(listening)
         await self._stop.wait()
