@@ -368,19 +368,21 @@ class TestCrashing:
             assert (root / "aside").read_bytes() in {OLD, NEW}
             assert list(tree(root)) == ["aside", "plan.md"]
 
-    def test_conflict_copies_never_overwrite_one_another(self, root: Path, files: Files) -> None:
-        """Two in one second get a number."""
+    def test_conflict_copies_never_overwrite_one_another(
+        self, root: Path, files: Files, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Those of one second get numbers."""
         for number in range(3):
             (root / "plan.md").write_bytes(OLD)
-            with (root / "plan.md").open("ab") as editor:
+            with monkeypatch.context() as patch:
+                _save_late(patch, root / "plan.md", str(number).encode())
                 files.replace("plan.md", NEW, base=V_OLD)
-                editor.write(str(number).encode())
-        assert sorted(tree(root)) == [
-            "plan (conflict 2026-01-05 120000 2).md",
-            "plan (conflict 2026-01-05 120000 3).md",
-            CONFLICT,
-            "plan.md",
-        ]
+        assert tree(root) == {
+            "plan.md": NEW,
+            CONFLICT: b"0",
+            "plan (conflict 2026-01-05 120000 2).md": b"1",
+            "plan (conflict 2026-01-05 120000 3).md": b"2",
+        }
 
     def test_only_own_leftovers_are_cleaned(self, root: Path, files: Files) -> None:
         """What looks alike but is none stays, and no link is followed."""
@@ -459,16 +461,17 @@ class TestStaying:
         assert caught.value.code == "path.too-long"
         assert tree(root) == {}
 
-    def test_a_page_with_the_longest_name_can_be_replaced(self, root: Path, files: Files) -> None:
+    def test_a_page_with_the_longest_name_can_be_replaced(
+        self, root: Path, files: Files, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Its temporary file and its conflict copy have shorter stems, cut between characters."""
         name = "記" * 84 + ".md"
         assert len(name.encode()) == 255
         files.create(name, OLD)
-        with (root / name).open("ab") as editor:
-            done = files.replace(name, NEW, base=V_OLD)
-            editor.write(b"!")
+        _save_late(monkeypatch, root / name, SAVED)
+        done = files.replace(name, NEW, base=V_OLD)
         assert done.conflict_copy is not None
-        assert files.read(done.conflict_copy, 10**6).data == OLD + b"!"
+        assert files.read(done.conflict_copy, 10**6).data == SAVED
         assert same_stat(done.stat, files.read(name, 10**6).stat)
 
 
@@ -482,6 +485,17 @@ def test_a_conflict_copy_has_a_name_that_disks_can_hold(name: str, number: int) 
     assert len(os.fsencode(copy)) <= 255
     assert copy.endswith(ending)
     assert "(conflict 2026-01-05 000000" in copy
+
+
+def _save_late(monkeypatch: pytest.MonkeyPatch, path: Path, data: bytes) -> None:
+    """Lets an editor save just before two files are exchanged."""
+    real = durable.exchange
+
+    def late(a: str, b: str, **options: int) -> None:
+        path.write_bytes(data)
+        real(a, b, **options)
+
+    monkeypatch.setattr(durable, "exchange", late)
 
 
 def _tells_writers(folder: Path) -> bool:
