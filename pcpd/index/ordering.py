@@ -39,6 +39,7 @@ CLOSE = 2.0
 
 
 _LAST_ROW = 2**63 - 1
+_HEAD = 4_096  # characters of title and tags that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,15 +306,15 @@ def _prefix_places(conn: Reads, asked: Asked, frozen: Frozen) -> Iterator[Place]
 
 
 def texts(conn: Reads, pages: Sequence[int], length: int) -> Mapping[int, tuple[str, str, str]]:
-    """Gives title, tags and the beginning of the text of pages."""
+    """Gives title, tags and text of pages, the beginning of each."""
     found: dict[int, tuple[str, str, str]] = {}
     for start in range(0, len(pages), 500):
         chunk = pages[start : start + 500]
         sql = (
-            "SELECT page, title, tags, substr(body, 1, ?) FROM texts"  # noqa: S608 - only question marks
+            "SELECT page, substr(title, 1, ?), substr(tags, 1, ?), substr(body, 1, ?) FROM texts"  # noqa: S608 - only question marks
             f" WHERE page IN ({', '.join('?' * len(chunk))})"
         )
-        for number, title, tags, body in conn.execute(sql, (length, *chunk)):
+        for number, title, tags, body in conn.execute(sql, (_HEAD, _HEAD, length, *chunk)):
             found[number] = (title, tags, body)
     return found
 

@@ -79,7 +79,8 @@ def search(
     places, frozen = ordering.places(conn, asked, frozen, own)
     piece = _piece(conn, asked, places, after, size)
     more = len(piece) > size
-    hits = _hits(conn, piece[:size], _terms(query, asked), asked, frozen)
+    terms = _terms(query, asked)
+    hits = _hits(conn, piece[:size], terms, _weights(frozen, len(asked.units), len(terms)))
     following = cursors.encode(text, _state(frozen, piece[size - 1])) if more else None
     return Results(tuple(hits), total, following)
 
@@ -108,31 +109,26 @@ def _piece(conn: Reads, asked: Asked, places: list[Place], after: Place | None, 
     return [*following, *islice(rest, size + 1 - len(following))]
 
 
-def _hits(
-    conn: Reads, places: Sequence[Place], terms: Sequence[Term], asked: Asked, frozen: Frozen
-) -> list[Hit]:
-    rows = _rows(conn, [place.page for place in places])
-    weights = [1.0] * len(terms)
-    for number in range(len(asked.units)):
-        weights[number] = frozen.statistics.weight(number) + 0.01
-    hits = []
-    for place in places:
-        path, title, type_, updated, body = rows[place.page]
+def _hits(conn: Reads, places: Sequence[Place], terms: Sequence[Term], weights: Sequence[float]) -> list[Hit]:
+    """Gives the hits of places. One text at a time is held: twenty of ten MiB would be felt."""
+    scores = {place.page: round(-place.below, 6) + 0.0 for place in places}
+    marks = ", ".join("?" * len(scores))
+    rows = conn.execute(
+        "SELECT p.id, p.path, p.title, p.type, p.updated, t.body FROM pages AS p"  # noqa: S608 - only marks
+        f" JOIN texts AS t ON t.page = p.id WHERE p.id IN ({marks})",
+        list(scores),
+    )
+    hits = {}
+    for page, path, title, type_, updated, body in rows:
         snippet = snippets.snippet(body, terms, weights)
-        hits.append(Hit(path, title, type_, snippet, round(-place.below, 6) + 0.0, updated))
-    return hits
+        hits[page] = Hit(path, title, type_, snippet, scores[page], updated)
+    return [hits[place.page] for place in places]
 
 
-def _rows(conn: Reads, pages: Sequence[int]) -> dict[int, tuple[str, str, str, str, str]]:
-    marks = ", ".join("?" * len(pages))
-    return {
-        row[0]: tuple(row)[1:]
-        for row in conn.execute(
-            "SELECT p.id, p.path, p.title, p.type, p.updated, t.body FROM pages AS p"  # noqa: S608
-            f" JOIN texts AS t ON t.page = p.id WHERE p.id IN ({marks})",
-            pages,
-        )
-    }
+def _weights(frozen: Frozen, units: int, terms: int) -> list[float]:
+    """Gives what snippets prefer: rare words. What is not ranked counts as a word in every second page."""
+    ranked = [frozen.statistics.weight(number) + 0.01 for number in range(units)]
+    return ranked + [1.0] * (terms - units)
 
 
 def _terms(query: Query, asked: Asked) -> list[Term]:
@@ -161,12 +157,9 @@ def _by_time(conn: Reads, text: str, found: Matching, size: int, state: dict[str
         f" WHERE {where.sql}{following} ORDER BY p.updated DESC, p.path LIMIT ?",
         (*values, size + 1),
     ).fetchall()
-    shown = _rows(conn, [row[0] for row in rows[:size]])
     terms = [piece for clause in parse(text).clauses for piece in clause if isinstance(piece, Term)]
-    hits = tuple(
-        Hit(path, title, type_, snippets.snippet(body, terms, [1.0] * len(terms)), 0.0, updated)
-        for path, title, type_, updated, body in (shown[row[0]] for row in rows[:size])
-    )
+    places = [Place(_REST, 0.0, row[1], row[0]) for row in rows[:size]]
+    hits = tuple(_hits(conn, places, terms, [1.0] * len(terms)))
     last = rows[size - 1] if len(rows) > size else None
     cursor = cursors.encode(text, {"u": last[2], "p": last[1]}) if last else None
     return Results(hits, int(total), cursor)

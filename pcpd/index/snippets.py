@@ -61,7 +61,7 @@ def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:
     if not found:
         return line(body, 0)
     start = _densest(found, weights, width=LENGTH // 2)[1]
-    return line(body, _unfolded(body, folded, start))
+    return line(body, tokens.place_of(body, start))
 
 
 def occurrences(
@@ -178,28 +178,6 @@ def _far(body: str, terms: Sequence[Term]) -> str:
             if at >= 0:
                 return body[max(0, at - LENGTH) : at + RANKED]
     return body[:RANKED]
-
-
-def _unfolded(body: str, folded: str, at: int) -> int:
-    """Gives the place in the text of a place in its folded form; folding keeps lines."""
-    if len(body[:RANKED]) == len(folded):
-        return at
-    line = folded.count("\n", 0, at)
-    start = 0
-    for _ in range(line):
-        start = body.index("\n", start) + 1
-    wanted = at - (folded.rfind("\n", 0, at) + 1)
-    end = body.find("\n", start)
-    text = body[start : end if end >= 0 else len(body)]
-    # Folding can join or split characters: go on until as much folded text lies behind.
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high) // 2
-        if len(tokens.fold(text[:middle])) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return start + low
 
 
 def line(body: str, at: int) -> str:

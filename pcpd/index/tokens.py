@@ -63,6 +63,21 @@ def fold(text: str) -> str:
     return text if text.isascii() else _RUN.sub(_folded_run, text)
 
 
+def place_of(text: str, at: int) -> int:
+    """Gives the place in a text of a place in its folded form; inside a foreign run whose length changed, nearly."""
+    behind, start = 0, 0
+    for match in _RUN.finditer(text):
+        if behind + match.start() - start >= at:
+            break
+        behind += match.start() - start
+        start = match.start()
+        length = len(fold(match[0]))
+        if behind + length > at:
+            return start + min(at - behind, len(match[0]) - 1)
+        behind, start = behind + length, match.end()
+    return min(len(text), start + at - behind)
+
+
 def prepared(text: str) -> str:
     """Gives the text as FTS5 is to split it: folded, with the characters that stand alone set apart."""
     text = text.lower().replace("\0", " ")

@@ -82,3 +82,20 @@ def test_stems_join_the_forms_of_a_word() -> None:
     assert tokens.stem("running") == tokens.stem("runs") == "run"
     assert tokens.stem("知") == "知"
     assert tokens.stem("x" * 500) == "x" * 500
+
+
+@given(st.text(alphabet="aé ßﬁ\u0301한İ知Σ\n", max_size=60), st.integers(0, 60))
+def test_a_place_in_the_folded_text_is_found_in_the_text(text: str, at: int) -> None:
+    """What lies before it folds to about as much, and never is it outside."""
+    folded = tokens.fold(text)
+    place = tokens.place_of(text, min(at, len(folded)))
+    assert 0 <= place <= len(text)
+    assert text.isascii() is False or place == min(at, len(folded))
+
+
+def test_places_behind_letters_that_fold_to_more_are_exact() -> None:
+    """Each run counts for what it folds to."""
+    text = "größte Straße, ﬁne café\u0301 then"
+    folded = tokens.fold(text)
+    assert text[tokens.place_of(text, folded.index("then")) :] == "then"
+    assert text[tokens.place_of(text, folded.index("fine")) :].startswith("ﬁne")
