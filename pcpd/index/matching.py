@@ -12,6 +12,7 @@ from pcpd.pages.paths import lookup_key
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
 
+_LAST_CHARACTER = "\U0010ffff"
 _VALUE = 200  # characters of a property's value that the index keeps
 
 
@@ -161,7 +162,8 @@ def _fact(piece: Filter) -> Condition:  # noqa: PLR0911 - one return a kind of f
                 (tag, f"{tag}/", f"{tag}0"),
             )
         case "path":
-            return Condition("(instr(p.key, ?) > 0)", (lookup_key(value.removesuffix("*")),))
+            begin = lookup_key(value.lstrip("/").removesuffix("*"))
+            return Condition("(p.key >= ? AND p.key < ?)", (begin, f"{begin}{_LAST_CHARACTER}"))
         case "is":
             return Condition("(p.review_state = ?)", (value,))
         case "has":

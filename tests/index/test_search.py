@@ -89,6 +89,8 @@ def test_words_phrases_prefixes_and_negations(index: Index, text: str, expected:
         ("tag:wor", set()),
         ("path:notes", {"notes/paint", "notes/shed"}),
         ("path:notes/ blue", {"notes/shed"}),
+        ("path:/Notes/p", {"notes/paint"}),
+        ("path:shed", set()),
         ("partition:work", {"notes/shed"}),
         ("lifecycle:stale", {"notes/paint"}),
         ("is:proposed", {"work/plan"}),
