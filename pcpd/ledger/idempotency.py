@@ -17,11 +17,15 @@ def recall(ledger: Ledger, principal: str, key: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def remember(ledger: Ledger, principal: str, key: str, answer: str) -> None:
-    """Keeps the answer to a write, as JSON, and forgets those older than a day; the first answer stays."""
+def settle(ledger: Ledger, principal: str, key: str, answer: str) -> None:
+    """Keeps what is known of a write, as JSON, in place of what was known before; forgets what is older than a day.
+
+    Durable when it returns.
+    """
     with ledger.transaction() as tx:
         tx.execute("DELETE FROM idempotency WHERE at <= ?", (ledger.stamp(-KEPT),))
         tx.execute(
-            "INSERT INTO idempotency (principal, key, at, answer) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO idempotency (principal, key, at, answer) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (principal, key) DO UPDATE SET answer = excluded.answer",
             (principal, key, ledger.stamp(), answer),
         )

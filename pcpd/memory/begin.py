@@ -87,6 +87,13 @@ def open_memory(
     )
     memory = Memory(place, media, context, clock, attachment_limit=attachment_limit)
     memory.health.notice("history", why)
+
+    def reopen_history() -> None:
+        # The old one is not closed: a commit may be under way in it, and fails or finishes by itself.
+        memory.history, why = _open_history(place.root, context.id, device, world)
+        memory.health.notice("history", why)
+
+    memory.reopen_history = reopen_history
     return memory
 
 

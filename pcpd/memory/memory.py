@@ -100,6 +100,7 @@ class Memory:
         self.applied = 0
         self.versions_waiting = threading.Event()
         self.on_rules_changed: Callable[[], None] = lambda: None
+        self.reopen_history: Callable[[], None] = lambda: None
         self.watch_trouble: Callable[[], str] = lambda: ""
 
     @contextmanager
@@ -137,6 +138,13 @@ class Memory:
         """Reads the ignore files again and asks for a scan under the new rules."""
         self.ignore = Ignore.load(self.place.root)
         self.on_rules_changed()
+
+    def take_up_root(self) -> None:
+        """Goes on with the folder that is at the root's path now, and with its history. Keeper only."""
+        self.files.adopt_root()
+        self.ignore = Ignore.load(self.place.root)
+        self.mounts = frozenset()
+        self.reopen_history()
 
     def show_work(self, what: str, done: int, total: int) -> None:
         """Says how far long work is; a total of 0 ends it."""

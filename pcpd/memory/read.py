@@ -174,10 +174,27 @@ def log(
 
 
 def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
-    """Gives the bytes of a file as they were at a version. Raises `NotFound`."""
+    """Gives the bytes of a page or attachment as they were at a version. Raises `NotFound`."""
     _controller_only(caller)
+    return past_version(memory, caller, path, rev)[1]
+
+
+def past_version(memory: Memory, caller: Caller, path: str, rev: str) -> tuple[str, bytes]:
+    """Gives the file that `path` named at a version, and its bytes then. Raises `NotFound`.
+
+    A name that is gone now may have been a page's or an attachment's: the version decides.
+    """
     history = memory.require_history()
-    return history.show(file_named(memory, caller, path), history.resolve(rev))
+    commit = history.resolve(rev)
+    files = dict.fromkeys((file_named(memory, caller, path), PagePath(path.removesuffix(".md")).file, path))
+    for file in files:
+        try:
+            return file, history.show(file, commit)
+        except NotFound:
+            continue
+    raise NotFound(
+        "history.no-version", f"{path!r} is not in version {rev}", hint="`pcpd log` lists versions"
+    )
 
 
 def diff(memory: Memory, caller: Caller, path: str | None, old: str | None, new: str | None) -> str:

@@ -10,14 +10,20 @@ from dataclasses import dataclass
 
 from pcpd.errors import PcpError, Unavailable, as_told
 from pcpd.memory import reconcile, upkeep
+from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Urgency
+from pcpd.memory.lock import VaultLock
 from pcpd.memory.memory import Memory
+from pcpd.vault.root import RootIdentity
 from pcpd.vault.watch import Dirty, Watch
 
 BEAT_S = 20.0
 PROOF_S = 600.0
 GAP_S = 30.0
 MANY_FOLDERS = 50
+FIRST_RETRY_S = 1.0
+LONGEST_RETRY_S = 60.0
+TOPIC = "index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class Steward:
         self._wake = threading.Condition()
         self._reasons: list[str] = []
         self._closing = False
+        self._retry_s = 0.0
+        self._lock = VaultLock()  # of a folder that took the root's place
         self._last = self._beat()
         self._proved = memory.clock.monotonic()
         self._thread = threading.Thread(target=self._run, name="steward", daemon=True)
@@ -75,6 +83,7 @@ class Steward:
         self._watch.stop()
         if self._thread.is_alive():
             self._thread.join()
+        self._lock.release()
 
     def request_scan(self, reason: str) -> None:
         """Asks for a full scan soon."""
@@ -90,14 +99,31 @@ class Steward:
     def scan(self, *, clean: bool = False) -> None:
         """Scans now, on this thread. A vault that vanished is told in `status` and changes nothing."""
         try:
+            self._take_up_root()
             upkeep.full_scan(self._memory, clean=clean)
             upkeep.compare_with_head(self._memory)
         except Unavailable as error:
+            if error.code != "vault.vanished":
+                raise
             self._memory.health.in_step = False
             self._memory.health.notice("vault", f"{error.message}. {error.hint}")
             return
         self._memory.health.notice("vault", None)
         self._proved = self._memory.clock.monotonic()
+
+    def _take_up_root(self) -> None:
+        """Goes on with a folder that took the root's place, where it holds the same vault: a backup, put back."""
+        memory = self._memory
+        root = memory.place.root
+        if RootIdentity.of(root) == memory.files.identity:
+            return
+        try:
+            is_same_vault = read_context(root).id == memory.context.id
+        except PcpError:
+            return
+        if is_same_vault:
+            self._lock.take(root)
+            memory.keeper.run(Urgency.SCAN, memory.take_up_root).result()
 
     def _dirty(self, dirty: Dirty) -> None:
         """Called on the watcher's thread with what may have changed."""
@@ -109,24 +135,37 @@ class Steward:
             reconcile.reconcile(self._memory, dirty.files, Urgency.EVENT, gone=dirty.gone)
             for folder in sorted(dirty.folders):
                 upkeep.folder_scan(self._memory, folder)
-        except Unavailable:
-            return
         except Exception as error:  # noqa: BLE001 - the edge of the watcher's thread, which must live on
-            self._on_failure(as_told(error))
+            self._failed(as_told(error))
             self.request_scan("a change could not be brought in")
 
     def _run(self) -> None:
         while True:
             with self._wake:
-                if not self._reasons and not self._closing:
-                    self._wake.wait(BEAT_S)
+                if not self._closing and (self._retry_s or not self._reasons):
+                    self._wake.wait_for(self._is_wanted, self._retry_s or BEAT_S)
                 if self._closing:
                     return
                 reasons, self._reasons = self._reasons, []
             try:
                 self._look_after(reasons)
             except Exception as error:  # noqa: BLE001 - the edge of the steward's thread, which must live on
-                self._on_failure(as_told(error))
+                self._failed(as_told(error))
+                self._retry_s = min(LONGEST_RETRY_S, max(FIRST_RETRY_S, 2 * self._retry_s))
+                self.request_scan("a scan failed")
+
+    def _is_wanted(self) -> bool:
+        """Tells whether to wake before the time is over: after a failure only to end."""
+        return self._closing or bool(self._reasons and not self._retry_s)
+
+    def _failed(self, error: PcpError) -> None:
+        """Says what kept the index from following the vault, until a scan has succeeded."""
+        if error.code in {"owner.closing", "index.closed"}:
+            return
+        self._memory.health.in_step = False
+        if error.code != "vault.vanished":  # the next scan tells that
+            self._memory.health.notice(TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message)
+            self._on_failure(error)
 
     def _look_after(self, reasons: list[str]) -> None:
         beat = self._beat()
@@ -144,6 +183,8 @@ class Steward:
         self._memory.health.notice("watch", self._watch.notice)
         if reasons:
             self.scan()
+            self._retry_s = 0.0
+            self._memory.health.notice(TOPIC, None)
 
     def _beat(self) -> Beat:
         clock = self._memory.clock

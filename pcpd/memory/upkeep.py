@@ -72,6 +72,7 @@ def _bring_in(memory: Memory, files: Sequence[str]) -> Reconciled:
 def _let_readers_see(memory: Memory) -> None:
     """Commits what the scan holds, and keeps the log of the database from growing with the vault."""
     memory.keeper.run(Urgency.SCAN, memory.index.release).result()
+    memory.versions_waiting.set()  # whoever looked before saw nothing of what was held
     if memory.index.wal_bytes() > WAL_BYTES:
         memory.index.checkpoint()
 

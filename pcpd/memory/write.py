@@ -1,21 +1,17 @@
 """The acts that change pages: write, edit, move, remove, restore.
 
-Each gathers what is there, decides by policy, and hands the keeper one job that replaces the file, brings the
-index in step by `reconcile` and leaves the commit in the outbox.
+Each gathers what is there, decides by policy, and has it done by `carry_out`.
 """
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from pcpd.errors import Conflict, Denied, Invalid, NotFound
-from pcpd.index import outbox
-from pcpd.ledger import idempotency
 from pcpd.memory import reconcile
+from pcpd.memory.carry_out import Step, Written, carry_out, once
 from pcpd.memory.facts import facts_of
-from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import audited, is_page, present_page
+from pcpd.memory.read import is_page, past_version, present_page
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
 from pcpd.pages.edits import Edit, apply_edits, touched_keys
@@ -24,32 +20,9 @@ from pcpd.pages.paths import PagePath
 from pcpd.pages.times import to_z
 from pcpd.policy.decide import Facts
 from pcpd.vault.files import FileBytes
+from pcpd.vault.inode import version_of
 
 PAGE_LIMIT = 10 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What an act on a page came to. `conflict_copy` names the file that kept a version met underway."""
-
-    path: str
-    version: str
-    outcome: str
-    conflict_copy: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One file of an act: the bytes that it gets (None: it goes) and what it is based on (None: a new file)."""
-
-    file: str
-    data: bytes | None
-    base: FileBytes | None
-
-    @property
-    def version(self) -> str:
-        """The version that the step is based on; empty for a new file."""
-        return self.base.version if self.base else ""
 
 
 def write_page(
@@ -78,7 +51,7 @@ def write_page(
         data = _replaced(memory, caller, page, read, proposed)
         return _change(memory, caller, page, read, data)
 
-    return _once(memory, caller, "write_page", act)
+    return once(memory, caller, "write_page", act)
 
 
 def edit_page(
@@ -95,7 +68,7 @@ def edit_page(
             data = frontmatter.set_key(data, "updated", to_z(memory.clock.now()))
         return _change(memory, caller, page, read, data)
 
-    return _once(memory, caller, "edit_page", act)
+    return once(memory, caller, "edit_page", act)
 
 
 def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | None = None) -> Written:
@@ -105,10 +78,10 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
         page, read = _must_exist(memory, caller, path)
         _require_base(page, read, if_version, overwrite=True)
         _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
-        _carry_out(memory, caller, [Step(page.file, None, read)], f"Remove {page}")
-        return Written(str(page), read.version, "removed")
+        meant = Written(str(page), read.version, "removed")
+        return carry_out(memory, caller, [Step(page.file, None, read)], meant, f"Remove {page}")
 
-    return _once(memory, caller, "remove_page", act)
+    return once(memory, caller, "remove_page", act)
 
 
 def move_page(
@@ -124,45 +97,24 @@ def move_page(
         for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
             _require_write(memory, caller, facts, is_there=True)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
-        _carry_out(memory, caller, steps, f"Move {page} to {target}", move=True)
-        return Written(str(target), read.version, "moved")
+        meant = Written(str(target), read.version, "moved")
+        return carry_out(memory, caller, steps, meant, f"Move {page} to {target}", move=True)
 
-    return _once(memory, caller, "move_page", act)
+    return once(memory, caller, "move_page", act)
 
 
 def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
     """Brings an earlier version of a page back as a new version; nothing is rewritten."""
 
     def act() -> Written:
-        history = memory.require_history()
-        file = _file_of(path)
-        if paths.kind_of(file) == "attachment" or not reconcile.is_ours(memory, file):
-            raise Invalid("path.closed", f"{path!r} is not restored: pcpd keeps no pages there")
-        data = history.show(file, history.resolve(rev))
-        stat = memory.files.stat(file)
-        if stat is None:
-            outcome = _carry_out(memory, caller, [Step(file, data, None)], f"Restore {file} from {rev}")
-            return Written(path, outcome.version, "restored")
-        read = memory.files.read(file, PAGE_LIMIT)
-        outcome = _carry_out(memory, caller, [Step(file, data, read)], f"Restore {file} from {rev}")
-        return replace(outcome, path=path, outcome="restored")
+        file, data = past_version(memory, caller, path, rev)
+        if any(part.startswith(".") for part in file.split("/")) or not reconcile.is_ours(memory, file):
+            raise Invalid("path.closed", f"{path!r} is not restored: pcpd has no business there")
+        read = memory.files.read(file, PAGE_LIMIT) if memory.files.stat(file) else None
+        meant = Written(path, version_of(data), "restored")
+        return carry_out(memory, caller, [Step(file, data, read)], meant, f"Restore {file} from {rev}")
 
-    return _once(memory, caller, "restore", act)
-
-
-def _once(memory: Memory, caller: Caller, action: str, act: Callable[[], Written]) -> Written:
-    """Runs an act under its idempotency key: one that was answered before is answered again, not done again."""
-    name = caller.principal.name
-    if caller.key:
-        said = idempotency.recall(memory.ledger, name, caller.key)
-        if said is not None:
-            return Written(**json.loads(said))
-    with audited(memory, caller, action) as note:
-        written = act()
-        note.paths = (written.path,)
-    if caller.key:
-        idempotency.remember(memory.ledger, name, caller.key, json.dumps(asdict(written)))
-    return written
+    return once(memory, caller, "restore", act)
 
 
 def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes] | None:
@@ -194,12 +146,6 @@ def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
     return page
 
 
-def _file_of(path: str) -> str:
-    if paths.kind_of(path) == "page" or not path.endswith(".md"):
-        return PagePath(path.removesuffix(".md")).file
-    return path
-
-
 def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Written:
     page = _new_path(memory, caller, path)
     if caller.principal.is_controller:
@@ -207,8 +153,8 @@ def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Writ
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
     _require_write(memory, caller, facts_of(memory.context, parse(page, data)), is_there=False)
-    written = _carry_out(memory, caller, [Step(page.file, data, None)], f"Create {page}")
-    return replace(written, path=str(page), outcome="created")
+    meant = Written(str(page), version_of(data), "created")
+    return carry_out(memory, caller, [Step(page.file, data, None)], meant, f"Create {page}")
 
 
 def _persons_page(proposed: Proposed) -> bytes:
@@ -243,8 +189,8 @@ def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, dat
         _require_write(memory, caller, facts_of(memory.context, parse(page, version)), is_there=True)
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
-    written = _carry_out(memory, caller, [Step(page.file, data, read)], f"Change {page}")
-    return replace(written, path=str(page), outcome="replaced")
+    meant = Written(str(page), version_of(data), "replaced")
+    return carry_out(memory, caller, [Step(page.file, data, read)], meant, f"Change {page}")
 
 
 def _require_base(page: PagePath, read: FileBytes, if_version: str | None, *, overwrite: bool) -> None:
@@ -282,71 +228,3 @@ def _require_write(memory: Memory, caller: Caller, facts: Facts, *, is_there: bo
 
 def _author(memory: Memory, caller: Caller) -> Authorship:
     return Authorship(caller.principal.name, to_z(memory.clock.now()), caller.client, caller.session)
-
-
-def _carry_out(
-    memory: Memory, caller: Caller, steps: Sequence[Step], subject: str, *, move: bool = False
-) -> Written:
-    """Stores the versions as git objects, then changes files and index in one job of the keeper."""
-    at = to_z(memory.clock.now())
-    unseen = _unseen_by_history(memory, steps)
-    act = {
-        "changes": _stored(memory, steps),
-        "principal": caller.principal.name,
-        "subject": subject,
-        "at": at,
-    }
-
-    def job() -> Written:
-        written = _apply_steps(memory, steps, move=move)
-        reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
-        with memory.transaction() as tx:
-            if unseen:
-                outbox.add(
-                    tx, "commit", {"changes": unseen, "principal": "", "subject": "Save what was", "at": at}
-                )
-            outbox.add(tx, "commit", act)
-        memory.versions_waiting.set()
-        return written
-
-    return memory.keeper.run(Urgency.ACT, job).result()
-
-
-def _stored(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:
-    """Stores what the files become, so that each act's version is kept, however soon the next one comes."""
-    history = memory.history
-    return [
-        {
-            "file": step.file,
-            "oid": history.store(step.file, step.data) if history and step.data is not None else None,
-        }
-        for step in steps
-    ]
-
-
-def _unseen_by_history(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:
-    """Stores what the files were, where no commit has it yet: an act must not bury a person's last save."""
-    history = memory.history
-    if history is None:
-        return []
-    return [
-        {"file": step.file, "oid": history.store(step.file, step.base.data)}
-        for step in steps
-        if step.base is not None and history.differs(step.file, step.base.data)
-    ]
-
-
-def _apply_steps(memory: Memory, steps: Sequence[Step], *, move: bool) -> Written:
-    if move:
-        target, source = steps
-        moved = memory.files.move(source.file, target.file, base=source.version)
-        return Written(target.file, moved.version, "moved")
-    (step,) = steps
-    if step.data is None:
-        memory.files.remove(step.file, base=step.version)
-        return Written(step.file, step.version, "removed")
-    if step.base is None:
-        made = memory.files.create(step.file, step.data)
-        return Written(step.file, made.version, "created")
-    replaced = memory.files.replace(step.file, step.data, base=step.version)
-    return Written(step.file, replaced.version, "replaced", replaced.conflict_copy)

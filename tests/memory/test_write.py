@@ -6,11 +6,15 @@ import pytest
 
 from pcpd.errors import Conflict, Denied, Invalid, NotFound
 from pcpd.history.versions import Version
-from pcpd.memory import read, write
+from pcpd.memory import carry_out, read, reconcile, write
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
 from tests.vaults import Opened
 from tests.waiting import until
+
+
+class Died(Exception):
+    """Stands for the end of the owner in the middle of an act."""
 
 
 def versions_of(opened: Opened, path: str) -> list[bytes]:
@@ -191,3 +195,72 @@ def test_agents_cannot_write_outside_the_strict_grammar(opened: Opened, path: st
     """No way out of the vault, into dot folders, or to names that other systems cannot hold."""
     with pytest.raises((Invalid, Denied)):
         write.write_page(opened.memory, opened.agent("agent:claude", "read", "write"), path, Proposed("text"))
+
+
+@pytest.mark.parametrize("at", ["before the files", "after the files", "before the answer"])
+def test_a_write_whose_owner_dies_is_done_once_wherever_it_died(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Repeated under its key to the next owner: an append stands there once, and the answer is the same."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    opened.save("log.md", "begin\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
+    agent = opened.agent("agent:claude", "read", "write", key="k1")
+    edits = [Edit("append", value="one more\n")]
+
+    def dies(*_: object, **__: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as broken:
+        owner, name = {
+            "before the files": (type(opened.memory.files), "replace"),
+            "after the files": (reconcile, "apply"),
+            "before the answer": (carry_out, "Written"),
+        }[at]
+        broken.setattr(owner, name, dies)
+        with pytest.raises(Died):
+            write.edit_page(opened.memory, agent, "log", edits)
+    opened.restart()
+    opened.failures.clear()  # of the watcher, which met the broken code too
+    again = write.edit_page(opened.memory, agent, "log", edits)
+    assert (opened.root / "log.md").read_text().count("one more") == 1
+    assert again.version == read.read_page(opened.memory, opened.person, "log").version
+    assert write.edit_page(opened.memory, agent, "log", edits) == again
+
+
+def test_a_write_of_unknown_fate_on_a_page_that_changed_since_is_refused(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what it was nor what it was meant to be: the agent must look."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    opened.save("log.md", "begin\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
+    agent = opened.agent("agent:claude", "read", "write", key="k1")
+
+    def dies(*_: object, **__: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as broken:
+        broken.setattr(reconcile, "apply", dies)
+        with pytest.raises(Died):
+            write.edit_page(opened.memory, agent, "log", [Edit("append", value="one more\n")])
+    opened.restart()
+    opened.failures.clear()  # of the watcher, which met the broken code too
+    opened.save("log.md", "the person's own\n")
+    with pytest.raises(Conflict) as refused:
+        write.edit_page(opened.memory, agent, "log", [Edit("append", value="one more\n")])
+    assert refused.value.code == "write.unknown"
+    assert (opened.root / "log.md").read_text() == "the person's own\n"
+
+
+def test_attachments_come_back_too(opened: Opened) -> None:
+    """`restore` of a picture; what lies in dot folders stays closed."""
+    opened.save("picture.png", b"\x89PNG one")
+    until(lambda: len(versions_of(opened, "picture.png")) == 1)
+    first = read.log(opened.memory, opened.person, "picture.png")[0].rev
+    opened.save("picture.png", b"\x89PNG two")
+    until(lambda: len(versions_of(opened, "picture.png")) == 2)
+    write.restore(opened.memory, opened.person, "picture.png", first)
+    assert (opened.root / "picture.png").read_bytes() == b"\x89PNG one"
+    with pytest.raises(Invalid):
+        write.restore(opened.memory, opened.person, ".pcp/context.yaml", first)

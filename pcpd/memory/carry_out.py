@@ -1,0 +1,171 @@
+"""How an act on files is carried out: once, whole, and so that history gets every version.
+
+Before a file is touched, its new bytes are git objects, a version that no commit has yet is too, and an act with
+an idempotency key has noted what it means to do. Then one job of the keeper changes files and index.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from pcpd.errors import Conflict
+from pcpd.index import outbox
+from pcpd.ledger import idempotency
+from pcpd.memory import reconcile
+from pcpd.memory.keeper import Urgency
+from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.read import audited
+from pcpd.pages.times import to_z
+from pcpd.vault.files import FileBytes
+from pcpd.vault.inode import version_of
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an act on a page came to. `conflict_copy` names the file that kept a version met underway."""
+
+    path: str
+    version: str
+    outcome: str
+    conflict_copy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file of an act: the bytes that it gets (None: it goes) and what it is based on (None: a new file)."""
+
+    file: str
+    data: bytes | None
+    base: FileBytes | None
+
+    @property
+    def version(self) -> str:
+        """The version that the step is based on; empty for a new file."""
+        return self.base.version if self.base else ""
+
+    @property
+    def becomes(self) -> str:
+        """The version that the file gets; empty when it goes."""
+        return version_of(self.data) if self.data is not None else ""
+
+
+def once(memory: Memory, caller: Caller, action: str, act: Callable[[], Written]) -> Written:
+    """Runs an act under its idempotency key, with its audit row.
+
+    One that was answered is answered again. One whose owner died before the answer is answered if the files are
+    what it meant them to be, done if they are as it found them, and refused (`write.unknown`) otherwise.
+    """
+    name = caller.principal.name
+    with audited(memory, caller, action) as note:
+        written = _answered(memory, caller) or act()
+        note.paths = (written.path,)
+    if caller.key:
+        idempotency.settle(memory.ledger, name, caller.key, json.dumps({"written": asdict(written)}))
+    return written
+
+
+def carry_out(
+    memory: Memory, caller: Caller, steps: Sequence[Step], meant: Written, subject: str, *, move: bool = False
+) -> Written:
+    """Changes files and index as `steps` say. `meant` is the answer if all goes well; gives what came of it."""
+    at = to_z(memory.clock.now())
+    unseen = _unseen_by_history(memory, steps)
+    act = {
+        "changes": _stored(memory, steps),
+        "principal": caller.principal.name,
+        "subject": subject,
+        "at": at,
+    }
+    _note_intent(memory, caller, steps, meant)
+
+    def job() -> Written:
+        copy = _apply_steps(memory, steps, move=move)
+        reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
+        with memory.transaction() as tx:
+            if unseen:
+                names = ", ".join(str(each["file"]) for each in unseen)
+                before = {"changes": unseen, "principal": "", "subject": f"Save {names}", "at": at}
+                outbox.add(tx, "commit", before)
+            outbox.add(tx, "commit", act)
+        memory.versions_waiting.set()
+        return Written(meant.path, meant.version, meant.outcome, copy)
+
+    return memory.keeper.run(Urgency.ACT, job).result()
+
+
+def _answered(memory: Memory, caller: Caller) -> Written | None:
+    """Gives the answer of an act that was asked before under the same key, or None where it is to be done."""
+    said = idempotency.recall(memory.ledger, caller.principal.name, caller.key) if caller.key else None
+    if said is None:
+        return None
+    noted = json.loads(said)
+    written = Written(**noted["written"])
+    if "steps" not in noted or _are(memory, noted["steps"], "becomes"):
+        return written
+    if _are(memory, noted["steps"], "base"):
+        return None
+    raise Conflict(
+        "write.unknown",
+        f"the owner ended during this write of {written.path}, and the page has changed since",
+        hint="read the page and decide whether to write again",
+    )
+
+
+def _are(memory: Memory, steps: Sequence[dict[str, str]], side: str) -> bool:
+    """Tells whether every file is at the noted version; an empty one means that there is no file."""
+    return all(_version_now(memory, step["file"]) == step[side] for step in steps)
+
+
+def _version_now(memory: Memory, file: str) -> str:
+    try:
+        return memory.files.read(file, 0).version
+    except FileNotFoundError:
+        return ""
+
+
+def _note_intent(memory: Memory, caller: Caller, steps: Sequence[Step], meant: Written) -> None:
+    if not caller.key:
+        return
+    noted = [{"file": step.file, "base": step.version, "becomes": step.becomes} for step in steps]
+    intent = json.dumps({"written": asdict(meant), "steps": noted})
+    idempotency.settle(memory.ledger, caller.principal.name, caller.key, intent)
+
+
+def _stored(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:
+    """Stores what the files become, so that each act's version is kept, however soon the next one comes."""
+    history = memory.history
+    return [
+        {
+            "file": step.file,
+            "oid": history.store(step.file, step.data) if history and step.data is not None else None,
+        }
+        for step in steps
+    ]
+
+
+def _unseen_by_history(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:
+    """Stores what the files were, where no commit has it yet: an act must not bury a person's last save."""
+    history = memory.history
+    if history is None:
+        return []
+    return [
+        {"file": step.file, "oid": history.store(step.file, step.base.data)}
+        for step in steps
+        if step.base is not None and history.differs(step.file, step.base.data)
+    ]
+
+
+def _apply_steps(memory: Memory, steps: Sequence[Step], *, move: bool) -> str | None:
+    """Changes the files; gives the conflict copy that kept an editor's save of the same moment, if any."""
+    if move:
+        target, source = steps
+        memory.files.move(source.file, target.file, base=source.version)
+        return None
+    (step,) = steps
+    if step.data is None:
+        memory.files.remove(step.file, base=step.version)
+        return None
+    if step.base is None:
+        memory.files.create(step.file, step.data)
+        return None
+    return memory.files.replace(step.file, step.data, base=step.version).conflict_copy
