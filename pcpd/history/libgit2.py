@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import pygit2
-from pygit2.enums import RepositoryOpenFlag
+from pygit2.enums import ObjectType, RepositoryOpenFlag
 
 from pcpd.history import names, refs
 from pcpd.history.blobs import absent, blob_id
@@ -20,6 +20,7 @@ from pcpd.history.plumbing import Plumbing
 from pcpd.history.versions import EMAIL, FOLDER, NAME, Blob, Edit, Head
 
 CACHE_BYTES = 16 * 1024 * 1024  # of objects already read; libgit2 would keep 256 MiB
+TREE_BYTES = 4 * 1024 * 1024  # of one tree to keep; libgit2's 4 KiB would parse a folder anew for each file in it
 Group = dict[str, "Blob | Group | None"]
 
 
@@ -32,6 +33,7 @@ def prepare() -> None:
     pygit2.settings.enable_fsync_gitdir(True)
     pygit2.settings.owner_validation = False
     pygit2.settings.cache_max_size(CACHE_BYTES)
+    pygit2.settings.cache_object_limit(ObjectType.TREE, TREE_BYTES)
 
 
 def can_open(layout: Layout) -> bool:
