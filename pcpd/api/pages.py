@@ -11,9 +11,10 @@ from pcpd.api.answers import answer
 from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread
 from pcpd.errors import Invalid, Usage
 from pcpd.memory import read, write
-from pcpd.memory.write import Written
+from pcpd.memory.carry_out import Written
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
+from pcpd.pages.frontmatter import parse_assignment
 
 router = APIRouter()
 
@@ -21,13 +22,24 @@ _VERSION = re.compile(r"[0-9A-Za-z]{1,128}", re.ASCII)
 
 
 class EditBody(BaseModel):
-    """One edit, as `pages.edits.Edit`."""
+    """One edit, as `pages.edits.Edit`, or with `assignment`: KEY=VALUE as people type it.
+
+    An assignment is read by the owner, since JSON cannot tell a date or 1.10 from a text or a number.
+    """
 
     op: Literal[
         "set", "remove", "append_item", "replace_section", "replace_text", "append", "prepend", "replace_body"
     ]
     where: str = ""
     value: Any = None
+    assignment: str | None = None
+
+    def as_edit(self) -> Edit:
+        """Gives the edit. Raises `Usage` (`edit.assignment`)."""
+        if self.assignment is None:
+            return Edit(self.op, self.where, self.value)
+        key, value = parse_assignment(self.assignment)
+        return Edit(self.op, key, value)
 
 
 class EditsBody(BaseModel):
@@ -91,7 +103,7 @@ async def edit_page(
     owner: OwnerOf, caller: CallerOf, path: str, body: EditsBody, if_match: IfMatch = None
 ) -> Response:
     """Edits keys or text; every other byte stays."""
-    edits = [Edit(edit.op, edit.where, edit.value) for edit in body.edits]
+    edits = [edit.as_edit() for edit in body.edits]
     version = _version_in(if_match)
     return await _written(
         owner, lambda: write.edit_page(owner.memory, caller, path, edits, if_version=version)

@@ -78,11 +78,8 @@ def edit_command(
 
 
 def _assigned(op: str, text: str) -> Edit:
-    """Gives the edit that KEY=VALUE stands for."""
-    from pcpd.pages.frontmatter import parse_assignment
-
-    key, value = parse_assignment(text)
-    return _edit(op, key, value)
+    """Gives the edit that KEY=VALUE stands for; the owner reads the value, as JSON has no dates."""
+    return {"op": op, "assignment": text}
 
 
 def _edit(op: str, where: str, value: object) -> Edit:

@@ -123,10 +123,10 @@ def test_edits_are_sent_together(scene: Scene, pcpd: Pcpd) -> None:
     assert asked(owner).headers["if-match"] == '"v"'
     assert asked(owner).json() == {
         "edits": [
-            {"op": "set", "where": "importance", "value": 0.5},
-            {"op": "set", "where": "n", "value": "3"},
+            {"op": "set", "assignment": "importance=0.5"},
+            {"op": "set", "assignment": 'n="3"'},
             {"op": "remove", "where": "x", "value": None},
-            {"op": "append_item", "where": "tags", "value": "t"},
+            {"op": "append_item", "assignment": "tags=t"},
             {"op": "replace_section", "where": "Plan", "value": "new"},
             {"op": "replace_text", "where": "old", "value": "neu"},
             {"op": "prepend", "where": "", "value": "top"},
