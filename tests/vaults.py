@@ -112,7 +112,7 @@ def make_opened(tmp_path: Path) -> Iterator[Callable[..., Opened]]:
     yield make
     for opened in made:
         opened.close()
-        assert not opened.failures
+        assert not opened.failures, [each.message for each in opened.failures]
 
 
 @pytest.fixture

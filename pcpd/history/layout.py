@@ -69,6 +69,12 @@ def make(root: Path, context_id: str) -> Layout:
         (gitdir / "info" / "attributes").write_bytes(ATTRIBUTES)
         repository.free()
         gitdir.rename(root / ".git")
+    except pygit2.GitError as error:
+        raise Broken(
+            "history.broken",
+            f"git makes no repository in {root} ({error}), so that no history is kept",
+            hint="see to what it names, such as a configuration in the home that cannot be read, and start again",
+        ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     found = find(root)

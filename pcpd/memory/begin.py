@@ -21,6 +21,7 @@ from pcpd.policy.context import Context, Member, Partition, render_context, set_
 from pcpd.vault.files import Files
 
 FEATURES = ("review",)
+RESET = "the index was damaged or of another version, and was made anew from the pages; nothing is lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ def open_memory(
     )
     memory = Memory(place, media, context, clock, attachment_limit=attachment_limit)
     memory.health.notice("history", why)
+    memory.health.notice("index-reset", RESET if media.index.was_reset else None)
 
     def reopen_history() -> None:
         # The old one is not closed: a commit may be under way in it, and fails or finishes by itself.

@@ -79,6 +79,8 @@ def carry_out(
     _note_intent(memory, caller, steps, meant)
 
     def job() -> Written:
+        with memory.transaction():
+            pass  # an index that another program has locked refuses the act here, before a file is changed
         copy = _apply_steps(memory, steps, move=move)
         reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
         with memory.transaction() as tx:

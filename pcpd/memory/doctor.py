@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pcpd.errors import as_told
+from pcpd.errors import PcpError, as_told
 from pcpd.index import outbox
 from pcpd.index import tables as page_tables
 from pcpd.index.dump import differences
@@ -62,7 +62,7 @@ def _history(memory: Memory, waiting: int) -> dict[str, Any]:
         return {"kept": False, "waiting": waiting, "why": memory.health.notices.get("history", "")}
     try:
         return {"kept": True, "waiting": waiting, **memory.history.describe()}
-    except OSError as error:
+    except (OSError, PcpError) as error:
         return {"kept": False, "waiting": waiting, "why": as_told(error).message}
 
 

@@ -164,7 +164,9 @@ class Steward:
             return
         self._memory.health.in_step = False
         if error.code != "vault.vanished":  # the next scan tells that
-            self._memory.health.notice(TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message)
+            self._memory.health.notice(
+                TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message
+            )
             self._on_failure(error)
 
     def _look_after(self, reasons: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcpd.memory import read, write
+from pcpd.memory import commits, read, upkeep, write
 from pcpd.memory.doctor import status
 from pcpd.pages.edits import Edit
 from tests.hazards.conftest import Asked, git
@@ -177,3 +177,27 @@ def test_five_thousand_files_at_once_are_all_there(opened: Opened, ask: Asked) -
     shutil.rmtree(opened.root / "f3")
     until(lambda: read.search(opened.memory, person, "zyxquartz").total == 4_900)
     until(lambda: status(opened.memory)["index"]["in_step"])
+
+
+def test_what_a_scan_found_is_committed_without_another_event(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the thread that commits looked while the scan's transaction was still open, and saw nothing."""
+    monkeypatch.setattr(commits, "TIDY_S", 0.01)
+    opened = make_opened(ahead_s=3600, quiet_s=0).open(scan=False)
+    assert opened.running
+    opened.running.committer.start()
+    memory = opened.memory
+    until(lambda: opened.running and not opened.running.committer._untidy)
+    release = memory.index.release
+
+    def late_release() -> None:
+        if memory.index.writer._is_held:
+            until(lambda: not memory.versions_waiting.is_set())
+        release()
+
+    monkeypatch.setattr(memory.index, "release", late_release)
+    opened.save("boiler.md", "zyxquartz\n")
+    upkeep.full_scan(memory)
+    until(lambda: status(memory)["history"]["waiting"] == 0)
+    assert git(opened.root, "show", "HEAD:boiler.md") == "zyxquartz\n"
