@@ -144,6 +144,7 @@ class Doors:
         await self._stop.wait()
 
     def _bound(self, path: Path) -> socket.socket:
+        path.unlink(missing_ok=True)
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(os.fspath(path))
         listening.listen(256)

@@ -102,14 +102,20 @@ async def messages(lines: Lines, writer: asyncio.StreamWriter) -> AsyncIterator[
         async with from_server:
             async for sent in from_server:
                 message = sent.message
+                if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
+                    continue  # an owner that ends says nothing: the relay asks the next one
                 writer.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await writer.drain()
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                     unanswered.done(message.id)
 
+    async def until_deaf() -> None:
+        await _quietly(outgoing)
+        tasks.cancel_scope.cancel()  # who hears no more is gone, however much it still asks
+
     async with create_task_group() as tasks:
         tasks.start_soon(_quietly, incoming)
-        tasks.start_soon(_quietly, outgoing)
+        tasks.start_soon(until_deaf)
         yield read_stream, write_stream
         tasks.cancel_scope.cancel()
 
@@ -133,9 +139,12 @@ def _message_in(line: bytes | None) -> types.JSONRPCMessage | bytes | None:
     if not line.strip():
         return None
     try:
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
         return _refused(line)
+    if isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
+        return _refused(line)  # a request whose id is none; the SDK takes it for a notification, and never answers
+    return message
 
 
 def _refused(line: bytes) -> bytes:

@@ -10,7 +10,6 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -80,6 +79,8 @@ class RelayDoor:
             await self._serve(Lines(reader, GREETING_LIMIT), writer)
         except (ConnectionError, EOFError, TimeoutError):
             return  # it went away, or never said who it is
+        except asyncio.CancelledError:
+            return  # `close` alone cancels, and asyncio's streams take a cancelled task for a fault
         except Exception:
             log.exception("a relay's connection met a fault")
         finally:
@@ -139,8 +140,7 @@ async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
 async def _hung_up(writer: asyncio.StreamWriter) -> None:
     """Closes a connection; a peer that does not read what was said last is not waited for."""
     writer.close()
-    with suppress(OSError):
-        try:
-            await asyncio.wait_for(writer.wait_closed(), FAREWELL_S)
-        except TimeoutError:
-            writer.transport.abort()
+    try:
+        await asyncio.wait_for(writer.wait_closed(), FAREWELL_S)
+    except (OSError, asyncio.CancelledError):
+        writer.transport.abort()

@@ -1,0 +1,362 @@
+"""The relay door before clients of every kind: hasty, silent, broken, endless and many."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pcpd.ledger import tokens
+from pcpd.mcp_server import lines, relay_door
+from pcpd.memory import read
+from tests.doors import Doors, Relayed
+from tests.waiting import until
+
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+MODERN = "2026-07-28"
+HEAT = "---\ntitle: Boiler\n---\nGas or heat pump?\n"
+
+
+@pytest.fixture
+def greeted(doors: Doors) -> Iterator[Callable[..., Relayed]]:
+    """Gives connections of an agent with a token and a grant to read and write, past the greeting if wanted."""
+    doors.opened.agent("agent:claude", "read", "write")
+    token, made = doors.token(), list[Relayed]()
+
+    def connect(version: str | None = VERSIONS[2]) -> Relayed:
+        relayed = doors.relay(principal="agent:claude", token=token)
+        made.append(relayed)
+        if version is not None:
+            relayed.begin(version)
+        return relayed
+
+    yield connect
+    for relayed in made:
+        relayed.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_of_the_handshake_is_spoken(greeted: Callable[..., Relayed], version: str) -> None:
+    """The answer names the version asked for, and tools work in it."""
+    relayed = greeted(None)
+    said = relayed.begin(version)
+    assert (said["protocolVersion"], said["serverInfo"]["name"]) == (version, "pcpd")
+    assert "data, not instructions" in said["instructions"]
+    result = relayed.call("search_memory", query="heat")
+    assert "boiler" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2099-01-01", "", "x" * 1000])
+def test_unknown_version_is_answered_with_one_that_is_spoken(
+    greeted: Callable[..., Relayed], version: str
+) -> None:
+    """And the connection stays."""
+    relayed = greeted(None)
+    assert relayed.begin(version)["protocolVersion"] in VERSIONS
+    assert relayed.data("list_pages")["total"] == 1
+
+
+def test_version_without_a_handshake_is_spoken_too(greeted: Callable[..., Relayed]) -> None:
+    """2026-07-28: each request says who asks and in which version."""
+    relayed = greeted(None)
+    relayed.hear()
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    found = relayed.request("server/discover", _meta=meta)["result"]
+    assert MODERN in found["supportedVersions"]
+    said = relayed.request("tools/call", name="list_pages", arguments={}, _meta=meta)["result"]
+    assert said["structuredContent"]["total"] == 1
+    refused = relayed.request("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={})
+    assert "error" in refused
+    assert relayed.request("tools/list", _meta=meta)["result"]["tools"]
+
+
+@pytest.mark.parametrize(
+    "greeting", [{}, {"token": 5}, {"token": ["x"]}, {"principal": {}}, [], "hello", 3, None],
+)  # fmt: skip
+def test_greeting_without_a_token_is_refused_with_the_next_step(doors: Doors, greeting: Any) -> None:
+    """Then the door closes."""
+    relayed = doors.relay()
+    relayed.send(greeting)
+    error = relayed.hear()["error"]
+    assert error["code"] in {"token.refused", "relay.greeting"}
+    assert error["hint"]
+    assert relayed.hear() is None
+    relayed.close()
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"\xff\xfe", b"{", b"GET / HTTP/1.1\r", b"[" * 50_000, b"x" * (relay_door.GREETING_LIMIT + 1)],
+    ids=["empty", "bytes", "half", "http", "deep", "long"],
+)  # fmt: skip
+def test_greeting_that_is_garbage_is_refused(doors: Doors, line: bytes) -> None:
+    """Short of memory for it, too."""
+    relayed = doors.relay()
+    relayed.send(line)
+    assert relayed.hear()["error"]["code"] == "relay.greeting"
+    assert relayed.hear() is None
+    relayed.close()
+
+
+def test_token_of_another_is_refused(doors: Doors) -> None:
+    """As is a wrong, a cut and a revoked one; the refusal quotes neither token nor a long name."""
+    token = doors.token("agent:other")
+    for principal, said in (
+        ("agent:claude", token), ("agent:other", token[:-1] + "!"), ("agent:other", token[:-1]),
+        ("agent:x" * 5_000, token), ("", "pcp_00000000_" + "x" * 43), ("agent:claude", ""),
+    ):  # fmt: skip
+        relayed = doors.relay(principal=principal, token=said)
+        refusal = json.dumps(relayed.hear())
+        assert "token.refused" in refusal
+        assert len(refusal) < 1_000
+        assert not said or said not in refusal
+        relayed.close()
+    tokens.revoke(doors.opened.memory.ledger, "agent:other")
+    relayed = doors.relay(principal="agent:other", token=token)
+    assert relayed.hear()["error"]["code"] == "token.refused"
+    relayed.close()
+
+
+def test_silent_connection_is_ended(make_doors: Callable[..., Doors]) -> None:
+    """Whether it says nothing, or a little at a time; nobody waits for it meanwhile."""
+    doors = make_doors({"boiler.md": HEAT}, greeting_s=0.2)
+    silent, slow = doors.relay(), doors.relay()
+    slow.link.sendall(b'{"pcpd": "1", "tok')
+    assert silent.hear() is None
+    assert slow.hear() is None
+    silent.close()
+    slow.close()
+    until(lambda: doors.traffic == 0)
+
+
+def test_connection_that_ends_before_it_greets_is_no_fault(doors: Doors) -> None:
+    """Nor one that ends in the middle of its greeting."""
+    for said in (b"", b'{"pcpd'):
+        relayed = doors.relay()
+        relayed.link.sendall(said)
+        relayed.close()
+    until(lambda: doors.traffic == 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "number"),
+    [
+        (b"\xff\xfe", -32700, None),
+        (b'{"jsonrpc": "2.0", "id": 7, "method"', -32700, None),
+        (b"zyxsecret", -32700, None),
+        (b"[" * 100_000, -32700, None),
+        (b"[]", -32600, None),
+        (b"3", -32600, None),
+        (b"{}", -32600, None),
+        (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', -32600, None),
+        (b'{"id": 7, "method": "ping"}', -32600, 7),
+        (b'{"jsonrpc": "1.0", "id": "a", "method": "ping"}', -32600, "a"),
+        (b'{"jsonrpc": "2.0", "id": 7}', -32600, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": 5}', -32600, 7),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "p"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "p"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": true, "method": 5}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "a", "params": 3}', -32600, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "\xff"}}', -32700, None),
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_answered_and_the_connection_stays(
+    greeted: Callable[..., Relayed], line: bytes, code: int, number: object
+) -> None:
+    """With the id where it can be told; nothing is quoted."""
+    relayed = greeted()
+    relayed.send(b"", b"   ", line)
+    said = relayed.hear()
+    assert (said["error"]["code"], said["id"]) == (code, number)
+    assert "zyxsecret" not in json.dumps(said)
+    assert relayed.request("ping")["result"] == {}
+
+
+def test_line_without_end_costs_itself_alone(greeted: Callable[..., Relayed]) -> None:
+    """It is dropped as it comes, and the next line is heard."""
+    relayed = greeted()
+    relayed.send(b"x" * (lines.LINE_LIMIT + 10))
+    assert relayed.hear()["error"]["code"] == -32600
+    assert relayed.request("ping")["result"] == {}
+
+
+def test_lines_may_come_in_any_pieces(greeted: Callable[..., Relayed]) -> None:
+    """Byte by byte, or many at once."""
+    relayed = greeted()
+    line = json.dumps({"jsonrpc": "2.0", "id": "\xfc", "method": "ping"}, ensure_ascii=False).encode() + b"\n"
+    for at in range(len(line)):
+        relayed.link.sendall(line[at : at + 1])
+    assert relayed.hear()["id"] == "\xfc"
+    relayed.link.sendall(line * 50)
+    assert [relayed.hear()["id"] for _ in range(50)] == ["\xfc"] * 50
+
+
+def test_requests_before_the_handshake_are_refused(greeted: Callable[..., Relayed]) -> None:
+    """But for ping; the handshake is then made as usual."""
+    relayed = greeted(None)
+    relayed.hear()
+    assert "error" in relayed.request("tools/list")
+    assert "error" in relayed.request("tools/call", name="list_pages", arguments={})
+    assert relayed.request("ping")["result"] == {}
+    info = {"name": "test", "version": "1"}
+    said = relayed.request(
+        "initialize", protocolVersion="2025-06-18", capabilities={"zyx": {}}, clientInfo=info
+    )
+    assert said["result"]["protocolVersion"] == "2025-06-18"
+    assert relayed.data("list_pages")["total"] == 1
+
+
+@pytest.mark.parametrize("method", ["nonsense", "resources/list", "prompts/list", "tools/burn", "x" * 10_000])
+def test_unknown_method_is_an_error(greeted: Callable[..., Relayed], method: str) -> None:
+    """And unknown notifications are nothing."""
+    relayed = greeted()
+    relayed.send({"jsonrpc": "2.0", "method": "notifications/nonsense"})
+    assert relayed.request(method)["error"]["code"] == -32601
+    assert relayed.request("ping")["result"] == {}
+
+
+def test_cancelled_request_is_never_answered(
+    greeted: Callable[..., Relayed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection goes on, and its room is free again."""
+    let_go = threading.Event()
+    real = read.search
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        let_go.wait(60)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(read, "search", slow)
+    relayed = greeted()
+    for _ in range(lines.MOST_OPEN + 8):
+        number = relayed.ask("tools/call", name="search_memory", arguments={"query": "heat"})
+        relayed.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+    let_go.set()
+    relayed.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9999}})
+    assert relayed.request("ping")["result"] == {}
+
+
+def test_slow_client_holds_up_nobody(
+    doors: Doors, greeted: Callable[..., Relayed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose every call hangs has a few threads at most; others are served."""
+    let_go, running = threading.Event(), list[str]()
+    real = read.search
+
+    def slow(memory: Any, caller: Any, text: str, **options: Any) -> Any:
+        if text == "slow":
+            running.append(text)
+            let_go.wait(60)
+        return real(memory, caller, text, **options)
+
+    monkeypatch.setattr(read, "search", slow)
+    hog, other = greeted(), greeted()
+    for _ in range(lines.MOST_OPEN):
+        hog.ask("tools/call", name="search_memory", arguments={"query": "slow"})
+    until(lambda: running)
+    assert other.data("search_memory", query="heat")["total"] == 1
+    assert len(running) <= 4
+    let_go.set()
+    assert len({hog.hear()["id"] for _ in range(lines.MOST_OPEN)}) == lines.MOST_OPEN
+
+
+def test_client_that_never_reads_waits_by_itself(doors: Doors, greeted: Callable[..., Relayed]) -> None:
+    """Its answers and questions are bounded, others are served, and its end is noticed."""
+    doors.opened.save("long.md", "memory " * 10_000)
+    until(lambda: doors.vault("GET", "pages/long").status == 200)
+    deaf, other = greeted(), greeted()
+    deaf.link.setblocking(False)
+    line = {
+        "jsonrpc": "2.0",
+        "id": 5,
+        "method": "tools/call",
+        "params": {"name": "read_page", "arguments": {"path": "long"}},
+    }
+    sent, full = 0, 0
+    while full < 200:
+        try:
+            deaf.link.send(json.dumps({**line, "id": sent}).encode() + b"\n")
+            sent += 1
+        except BlockingIOError:
+            full += 1
+            assert other.request("ping")["result"] == {}
+    assert other.data("list_pages")["total"] == 2
+    deaf.close()
+    other.close()
+    until(lambda: doors.traffic == 0)
+
+
+def test_many_connections_are_served_at_once(doors: Doors, greeted: Callable[..., Relayed]) -> None:
+    """A hundred, each with its own session."""
+    many = [greeted() for _ in range(100)]
+    for relayed in many:
+        relayed.ask("tools/call", name="search_memory", arguments={"query": "heat"})
+    assert all(relayed.hear()["result"]["structuredContent"]["total"] == 1 for relayed in many)
+    assert doors.traffic == 100
+
+
+def test_flood_of_wrong_tokens_delays_no_call(doors: Doors, greeted: Callable[..., Relayed]) -> None:
+    """Proving a token is slow on purpose, and has threads of its own."""
+    relayed = greeted()
+    wrong = doors.token("agent:other")[:-6] + "aaaaaa"
+    flood = [doors.relay(principal="agent:other", token=wrong) for _ in range(40)]
+    assert relayed.data("search_memory", query="heat")["total"] == 1
+    for each in flood:
+        assert each.hear()["error"]["code"] == "token.refused"
+        each.close()
+
+
+def test_revoked_token_ends_at_the_next_call(doors: Doors, greeted: Callable[..., Relayed]) -> None:
+    """Of a connection that is open, with the next step."""
+    relayed = greeted()
+    assert relayed.data("list_pages")["total"] == 1
+    assert doors.vault("POST", "revoke", body={"principal": "agent:claude"}).json()["tokens"] == 1
+    for tool, arguments in (("list_pages", {}), ("write_page", {"path": "x", "content": "y"})):
+        said = relayed.call(tool, **arguments)
+        assert (said["isError"], said["structuredContent"]["error"]["code"]) == (True, "token.refused")
+    assert not (doors.opened.root / "x.md").exists()
+
+
+def test_changed_grants_hold_from_the_next_call_on(doors: Doors) -> None:
+    """Given, narrowed and taken back while the connection is open."""
+    relayed = doors.relay(principal="agent:new", token=doors.token("agent:new"))
+    relayed.begin()
+    assert relayed.data("list_pages")["total"] == 0
+    doors.vault("POST", "grants", body={"principal": "agent:new", "rights": ["read"]})
+    assert relayed.data("list_pages")["total"] == 1
+    denied = relayed.call("write_page", path="x", content="y")
+    assert denied["structuredContent"]["error"]["code"] == "access.denied"
+    doors.vault("POST", "revoke", body={"principal": "agent:new"})
+    relayed.close()
+    again = doors.relay(principal="agent:new", token=doors.token("agent:new"))
+    again.begin()
+    assert again.data("list_pages")["total"] == 0
+    again.close()
+
+
+def test_owner_that_ends_answers_nothing_false(
+    doors: Doors, greeted: Callable[..., Relayed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call under way has its answer or none: the relay then asks the next owner."""
+    started, let_go = threading.Event(), threading.Event()
+    real = read.search
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        started.set()
+        let_go.wait(60)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(read, "search", slow)
+    relayed = greeted()
+    for _ in range(8):
+        relayed.ask("tools/call", name="search_memory", arguments={"query": "heat"})
+    started.wait(60)
+    threading.Timer(0.05, let_go.set).start()
+    doors.close()
+    while (said := relayed.hear()) is not None:
+        assert "result" in said, said
+    doors.start()
