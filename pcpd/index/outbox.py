@@ -57,6 +57,11 @@ def due(reads: Reads, now_ns: int, *, quiet_ns: int, longest_ns: int, pace: str 
     return [Due(*row) for row in rows]
 
 
+def is_waiting(reads: Reads) -> bool:
+    """Tells whether some file waits for a commit."""
+    return bool(reads.execute("SELECT EXISTS (SELECT 1 FROM to_commit)").fetchone()[0])
+
+
 def waiting(reads: Reads) -> list[Due]:
     """Gives every file that waits for a commit, of any pace, by name."""
     return [Due(*row) for row in reads.execute("SELECT file, first_ns, last_ns FROM to_commit ORDER BY file")]

@@ -11,12 +11,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from pcpd.errors import PcpError, as_told
+from pcpd.errors import Broken, PcpError, as_told
 from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
 from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
+from pcpd.memory.upkeep import WAL_BYTES
 from pcpd.pages.times import parse_time
 from pcpd.sqlite import Transaction
 
@@ -48,9 +49,11 @@ class Committer:
         self._on_failure = on_failure
         self._quiet_ns, self._longest_ns = int(quiet_s * NS), int(longest_s * NS)
         self._closing = False
+        self._pause_s: float | None = 0.0
         self._retry_s = 0.0
         self._busy_since: float | None = None
         self._untidy = True
+        self._applied = memory.applied
         self._aside = True  # versions may wait on the wip ref, from an owner before
         self._unsettled = True
         self._maintained = memory.clock.monotonic()
@@ -76,21 +79,20 @@ class Committer:
 
     def _run(self) -> None:
         while not self._closing:
-            self._memory.versions_waiting.wait(self._pause())
+            self._memory.versions_waiting.wait(self._pause_s)
             self._memory.versions_waiting.clear()
             if not self._closing:
                 self._attempt(self._turn)
         self._attempt(self.flush)
 
-    def _pause(self) -> float | None:
-        """How long to sleep: for ever when nothing waits and all is tidy."""
-        if self._retry_s:
-            return self._retry_s
+    def _next_pause_s(self) -> float | None:
+        """How long to sleep after a turn that went well: for ever when nothing waits and all is tidy."""
         if self._aside or self._unsettled:
             return ASIDE_S
-        with self._memory.index.reader() as conn:
-            if outbox.waiting(conn):
-                return BEAT_S
+        if self._memory.history is not None:
+            with self._memory.index.reader() as conn:
+                if outbox.is_waiting(conn):
+                    return BEAT_S
         return TIDY_S if self._untidy else None
 
     def _attempt(self, work: Callable[[], None]) -> None:
@@ -98,11 +100,11 @@ class Committer:
         try:
             work()
         except Busy as busy:
-            self._retry_s = busy.retry_ms / 1000
+            self._pause_s = self._retry_s = busy.retry_ms / 1000
             self._tell_of_waiting(busy)
         except Exception as error:  # noqa: BLE001 - the edge of the thread, which must live on
             told = as_told(error)
-            self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
+            self._pause_s = self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
             self._memory.health.notice(TOPIC, f"{told.message}; {told.hint}" if told.hint else told.message)
             self._on_failure(told)
         else:
@@ -122,10 +124,14 @@ class Committer:
         while not self._closing and self._commit_gathered(quiet_ns=self._quiet_ns):
             did = True
         self._look_back()
-        if did:
-            self._untidy = True
+        if did or self._applied != self._memory.applied:
+            self._applied, self._untidy = self._memory.applied, True
         elif self._untidy:
             self._tidy()
+        # Saves without end leave no idle moment, and readers pay for a long log.
+        if self._memory.index.wal_bytes() > WAL_BYTES:
+            self._memory.index.checkpoint()
+        self._pause_s = self._next_pause_s()
 
     def _commit_acts(self) -> bool:
         """Makes one commit of each act that waits."""
@@ -147,17 +153,25 @@ class Committer:
         self._commit(lambda: changes, payload["subject"], payload["principal"], at)
 
     def _commit_gathered(self, *, quiet_ns: int) -> bool:
-        """Makes one commit of what is at rest; tells whether there may be more."""
+        """Makes one commit of what is at rest; tells whether there may be more.
+
+        A file that cannot be read goes on waiting, and keeps no other from its commit. Raises what it met.
+        """
         memory = self._memory
+        if memory.history is None:
+            return False
         now_ns = memory.clock.now_ns()
         with memory.index.reader() as conn:
             due = outbox.due(conn, now_ns, quiet_ns=quiet_ns, longest_ns=self._longest_ns)
-        if not due or memory.history is None:
+        if not due:
             return False
         taken = due[:MOST_FILES]
         files = [each.file for each in taken]
-        self._commit(lambda: _changes(memory, files), _subject(memory, files), "", memory.clock.now())
-        self._on_keeper(lambda tx: outbox.clear(tx, taken))
+        unread: dict[str, Broken] = {}
+        self._commit(lambda: _changes(memory, files, unread), _subject(memory, files), "", memory.clock.now())
+        self._on_keeper(lambda tx: outbox.clear(tx, [each for each in taken if each.file not in unread]))
+        if unread:
+            raise next(iter(unread.values()))
         return len(taken) < len(due)
 
     def _commit(
@@ -215,6 +229,8 @@ class Committer:
     def _tidy(self) -> None:
         """When nothing is left to commit: merges the full text, empties the WAL, packs loose objects."""
         self._untidy = self._memory.keeper.run(Urgency.COMMIT, self._memory.index.optimize).result()
+        if not self._untidy:
+            self._memory.index.checkpoint()
         now = self._memory.clock.monotonic()
         if self._memory.history is not None and now - self._maintained > MAINTAIN_S:
             self._maintained = now
@@ -226,10 +242,18 @@ def _mark(tx: Transaction, *, files: Sequence[str], at_ns: int) -> None:
         outbox.mark(tx, file, at_ns)
 
 
-def _changes(memory: Memory, files: Sequence[str]) -> Iterator[Change]:
-    """Reads what is on disk now. Ignored files that are there stay as HEAD has them."""
+def _changes(memory: Memory, files: Sequence[str], unread: dict[str, Broken]) -> Iterator[Change]:
+    """Reads what is on disk now; notes in `unread` what the system refused to give.
+
+    Ignored files that are there stay as HEAD has them.
+    """
+    unread.clear()
     for file in files:
-        change = _change_of(memory, file)
+        try:
+            change = _change_of(memory, file)
+        except Broken as error:
+            unread[file] = error
+            continue
         if change is not None:
             yield change
 

@@ -5,15 +5,20 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from pcpd.errors import Broken, Unavailable
+from pcpd.index import outbox
 from pcpd.memory import read, upkeep
+from pcpd.memory.commits import TOPIC
 from pcpd.memory.doctor import status
 from pcpd.memory.memory import ATTACHMENT_LIMIT
+from pcpd.vault.files import FileBytes, Files
 from tests.vaults import Opened
 from tests.waiting import until
 
@@ -178,6 +183,75 @@ def test_an_empty_clone_does_not_commit_the_deletion_of_all(make_opened: Callabl
     upkeep.full_scan(opened.memory)
     opened.running.committer.flush()  # type: ignore[union-attr]
     assert len([name for name in _names(opened) if name.endswith(".md")]) == 12
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other_from_its_commit(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on waiting, `status` says why, and it is committed once it can be read again."""
+    opened = make_opened(ahead_s=3600, quiet_s=0.2).open()
+    plain = Files.read
+
+    def refusing(files: Files, file: str, limit: int) -> FileBytes:
+        if file == "closed.md" and threading.current_thread().name == "commits":
+            raise Broken("vault.unreadable", "cannot read closed.md: Permission denied")
+        return plain(files, file, limit)
+
+    monkeypatch.setattr(Files, "read", refusing)
+    opened.save("closed.md", "closed\n")
+    opened.save("open.md", "open\n")
+    until(lambda: "open.md" in _names(opened))
+    until(lambda: "cannot read closed.md" in opened.memory.health.notices.get(TOPIC, ""))
+    assert "closed.md" not in _names(opened)
+    assert status(opened.memory)["history"]["waiting"] == 1
+    monkeypatch.undo()
+    until(lambda: "closed.md" in _names(opened))
+    until(lambda: TOPIC not in opened.memory.health.notices)
+    opened.failures.clear()
+
+
+def test_the_committing_thread_lives_on_when_the_index_cannot_be_asked(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reader busy for ten seconds, say: what waits is committed later."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    asked = threading.Event()
+
+    def busy(*_: object) -> bool:
+        asked.set()
+        raise Unavailable("index.busy", "every reader of the index is busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outbox, "is_waiting", busy)
+        opened.save("one.md", "one\n")
+        until(asked.is_set)
+    opened.save("two.md", "two\n")
+    until(lambda: {"one.md", "two.md"} <= set(_names(opened)))
+    opened.failures.clear()
+
+
+def test_without_history_nobody_wakes_for_what_waits(make_opened: Callable[..., Opened]) -> None:
+    """A broken `.git`: versions wait without end, and an idle owner sleeps all the same."""
+    opened = make_opened(quiet_s=0)
+    opened.root.mkdir(parents=True)
+    (opened.root / ".git").write_text("no repository\n")
+    (opened.root / "note.md").write_text("note\n")
+    opened.open()
+    assert opened.memory.history is None
+    until(lambda: opened.running.committer._pause_s is None)  # type: ignore[union-attr]
+    assert status(opened.memory)["history"]["waiting"] > 0
+
+
+def test_the_log_of_the_index_is_emptied_when_nothing_is_left_to_do(
+    make_opened: Callable[..., Opened],
+) -> None:
+    """SQLite is told not to do it in the way of a save, so somebody must, or it grows with every save."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    index = opened.memory.index
+    for round_ in range(30):
+        opened.save("note.md", f"{round_} " + "many words " * 20_000)
+        until(lambda round_=round_: read.search(opened.memory, opened.person, str(round_)).total == 1)
+    until(lambda: index.wal_bytes() <= 1024 * 1024 < index.path.stat().st_size)
 
 
 def _names(opened: Opened) -> list[str]:
