@@ -1,6 +1,6 @@
 """Routes that find pages: search, lists, recent, links."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -34,6 +34,19 @@ async def list_pages(
 async def recent(owner: OwnerOf, caller: CallerOf, limit: Limit = 20, cursor: str | None = None) -> Response:
     """Lists pages, the newest first."""
     return await answered(owner, lambda: read.recent(owner.memory, caller, limit=limit, cursor=cursor))
+
+
+@router.get("/links")
+async def loose_ends(
+    owner: OwnerOf,
+    caller: CallerOf,
+    of: Literal["unresolved", "orphans"] = "unresolved",
+    limit: Limit = 100,
+    cursor: str | None = None,
+) -> Response:
+    """Lists links that lead to no page, or pages to which no link leads."""
+    act = read.unresolved if of == "unresolved" else read.orphans
+    return await answered(owner, lambda: act(owner.memory, caller, limit=limit, cursor=cursor))
 
 
 @router.get("/links/{path:path}")

@@ -8,6 +8,7 @@ import click
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command, joined, page_argument
 from pcpd.cli.output import counted, line, plain, say, styled
+from pcpd.errors import Usage
 
 MOST_AT_ONCE = 1000
 
@@ -82,7 +83,7 @@ def recent_command(invocation: Invocation, limit: int, cursor: str | None, *, is
 
 
 @command("links", short_help="Show what a page links to, and what links to it")
-@click.argument("page")
+@click.argument("page", default="")
 @click.option(
     "--depth",
     type=click.IntRange(1, 5),
@@ -90,20 +91,55 @@ def recent_command(invocation: Invocation, limit: int, cursor: str | None, *, is
     show_default=True,
     help="Show the pages within this many links.",
 )
-def links_command(invocation: Invocation, page: str, depth: int) -> None:
+@click.option(
+    "--unresolved", "of", flag_value="unresolved", help="Without PAGE: list links that lead to no page."
+)
+@click.option("--orphans", "of", flag_value="orphans", help="Without PAGE: list pages that no page links to.")
+@limited
+@continued
+@complete
+def links_command(
+    invocation: Invocation,
+    page: str,
+    *,
+    depth: int,
+    of: str | None,
+    limit: int,
+    cursor: str | None,
+    is_all: bool,
+) -> None:
     """Show what a page links to, and what links to it
 
     One line a link: its direction, the other page, and the link as written. A target that no page answers to
-    is `unresolved`.
+    is `unresolved`. Without PAGE, the loose ends of the whole vault: --unresolved or --orphans.
     """
     from pcpd.client.http import quoted
 
+    if bool(page) == bool(of):
+        raise Usage("cli.usage", "name a PAGE, or one of --unresolved and --orphans")
+    if of:
+        key = "links" if of == "unresolved" else "pages"
+        found = _gather(invocation, "links", key, {"of": of}, limit=limit, cursor=cursor, is_all=is_all)
+        _show_loose_ends(invocation, found)
+        return
     path = quoted(page_argument(invocation.root(), page))
     answer = invocation.ask("GET", f"links/{path}", query={"depth": depth}).json()
     if invocation.is_json:
         output.document(answer)
         return
     output.table(("", "page", "link"), _edges(answer))
+
+
+def _show_loose_ends(invocation: Invocation, answer: Mapping[str, Any]) -> None:
+    """Prints unresolved links, or pages that nothing links to."""
+    if invocation.is_json:
+        output.document(answer)
+        return
+    output.table(("page", "link"), [(edge["source"], _written(edge["link"])) for edge in answer["links"]])
+    for path in answer["pages"]:
+        line(plain(path))
+    if answer["cursor"]:
+        say(f"There are more: go on with --cursor {answer['cursor']}, or see --all.")
 
 
 def _edges(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from pcpd.errors import Denied, NotFound, PcpError
 from pcpd.history.versions import Version
+from pcpd.index import graph
 from pcpd.index import links as link_rows
 from pcpd.index import listing as page_rows
 from pcpd.index import search as full_text
-from pcpd.index.links import LinksAnswer
+from pcpd.index.links import Edge, LinksAnswer
 from pcpd.index.listing import PageList
 from pcpd.index.search import Results
 from pcpd.ledger import audit
@@ -34,6 +35,15 @@ class PageRead:
     file: str
     data: bytes
     version: str
+
+
+@dataclass(frozen=True, slots=True)
+class LooseEnds:
+    """What hangs loose in the link graph: links without a page, or pages without a link to them."""
+
+    links: tuple[Edge, ...]
+    pages: tuple[str, ...]
+    cursor: str | None
 
 
 @dataclass
@@ -162,6 +172,22 @@ def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> Links
         answer = link_rows.answer(conn, str(read.page.path), memory.visible_to(caller), depth=depth)
         note.paths = (str(read.page.path),)
     return answer
+
+
+def unresolved(memory: Memory, caller: Caller, *, limit: int = 100, cursor: str | None = None) -> LooseEnds:
+    """Lists the links that lead to no page, those of one target together."""
+    with audited(memory, caller, "unresolved_links") as note, memory.index.reader() as conn:
+        edges, following = link_rows.unresolved(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
+        note.counts = {"results": len(edges)}
+    return LooseEnds(tuple(edges), (), following)
+
+
+def orphans(memory: Memory, caller: Caller, *, limit: int = 100, cursor: str | None = None) -> LooseEnds:
+    """Lists the pages to which no other page links."""
+    with audited(memory, caller, "orphans") as note, memory.index.reader() as conn:
+        found, following = graph.orphans(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
+        note.counts = {"results": len(found)}
+    return LooseEnds((), tuple(found), following)
 
 
 def log(
