@@ -6,12 +6,12 @@ and configuration of its own, without grants or tokens (architecture.md, *The ow
 """
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pcpd.errors import Conflict, NotFound
+from pcpd import durable
+from pcpd.errors import Conflict, NotFound, PcpError
 from pcpd.policy.context import Context, parse_context
 
 CONTEXT_FILE = ".pcp/context.yaml"
@@ -83,9 +83,7 @@ def claim(root: Path, found: Found, states: Path) -> None:
     folder = states / found.name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     record = {**asdict(Root.of(root)), "copy_of": found.copy_of}
-    temporary = folder / f".{ROOT_FILE}.tmp"
-    temporary.write_text(json.dumps(record), encoding="utf-8")
-    temporary.replace(folder / ROOT_FILE)
+    durable.write(folder / ROOT_FILE, json.dumps(record).encode())
 
 
 def adopt_original(root: Path, context_id: str, states: Path) -> str:
@@ -141,8 +139,13 @@ def _is_ours(before: Root, here: Root, context_id: str) -> bool:
 
 
 def _still_there(before: Root, context_id: str) -> bool:
-    """Tells whether the root that the state remembers is still a vault of this id."""
+    """Tells whether the root that the state remembers is still a vault of this id.
+
+    One that cannot be read may be: then this one counts as a copy, which takes nothing from anybody.
+    """
     try:
-        return read_context(Path(os.fspath(before.path))).id == context_id
+        return read_context(Path(before.path)).id == context_id
     except NotFound:
         return False
+    except (PcpError, OSError):
+        return True

@@ -1,6 +1,7 @@
 """State belongs to a vault wherever it is moved; a copy gets state of its own, without grants or tokens."""
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,24 @@ def test_a_copy_gets_state_of_its_own_and_is_told_whose_copy_it_is(vault: Path, 
     assert name_of(vault, tmp_path / "states") == context_id
     third = Path(shutil.copytree(vault, tmp_path / "third"))
     assert name_of(third, tmp_path / "states") == f"{context_id}-3"
+
+
+def test_an_original_whose_context_cannot_be_read_keeps_its_state_from_copies(
+    vault: Path, tmp_path: Path
+) -> None:
+    """A bad edit there is no reason for a copy here to fail, nor to take tokens and grants over."""
+    copy = Path(shutil.copytree(vault, tmp_path / "copy"))
+    context_id = read_context(vault).id
+    (vault / ".pcp" / "context.yaml").write_text("id: [\n")
+    found = locate(copy, context_id, tmp_path / "states")
+    assert (found.name, found.copy_of) == (f"{context_id}-2", str(vault))
+
+
+def test_what_state_remembers_is_for_its_owners_eyes_alone(vault: Path, tmp_path: Path) -> None:
+    """Folders 0700, files 0600, whatever the umask says."""
+    state = tmp_path / "states" / name_of(vault, tmp_path / "states")
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(file.stat().st_mode) for file in state.iterdir()] == [0o600]
 
 
 def test_a_copy_that_replaces_the_original_takes_its_state_over(vault: Path, tmp_path: Path) -> None:
