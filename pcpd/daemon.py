@@ -7,7 +7,6 @@ the socket's queue. Source: architecture.md, *The owner*.
 
 import asyncio
 import logging
-import logging.handlers
 import os
 import secrets
 import signal
@@ -20,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pcpd import __version__
+from pcpd import __version__, journal
 from pcpd.errors import Broken, PcpError, Unavailable
 from pcpd.memory import begin
 from pcpd.memory.commits import Committer
@@ -30,8 +29,6 @@ from pcpd.memory.memory import Clock, Memory, Place
 from pcpd.memory.steward import Steward
 from pcpd.settings import MCP_SOCKET, SOCKET, Settings
 
-LOG_BYTES = 2 * 1024 * 1024
-LOG_FILES = 3
 DRAIN_S = 1.0
 DOOR_THREADS = 16
 IDLE_BEAT_S = 5.0
@@ -114,7 +111,7 @@ def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str 
     folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock.take(folders.state)
     claim(root, found, settings.state_base)
-    _log_to(folders.state / "log", settings.log_level)
+    journal.open_in(folders.state / "log", settings.log_level, time.monotonic)
     place = Place(root, folders.state, folders.config, settings.state_base)
     memory = begin.open_memory(place, context, _world(settings), attachment_limit=settings.attachment_limit)
     return memory, found.copy_of
@@ -355,17 +352,6 @@ def _bind_loopback(port: int, memory: Memory) -> socket.socket:
     return listening
 
 
-def _log_to(folder: Path, level: str) -> None:
-    folder.mkdir(exist_ok=True, mode=0o700)
-    handler = logging.handlers.RotatingFileHandler(
-        folder / "pcpd.log", maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
-    )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    log.handlers = [handler]
-    log.setLevel(level.upper())
-    log.propagate = False
-
-
 def _failed(error: PcpError) -> None:
-    """What went wrong on a thread that nobody waits for: said once in the log, and counted when it repeats."""
+    """What went wrong on a thread that nobody waits for goes to the log, which counts what repeats."""
     log.error("%s: %s", error.code, error.message)
