@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -145,6 +146,37 @@ class TestChanging:
         for file in tree(root).keys() - {"plan.md"} or tree(root):
             assert getattr(done, "stat", None) == files.stat(file)
             assert getattr(done, "version", None) == files.read(file, 10**6).version
+
+    @pytest.mark.parametrize("act", ACTS)
+    def test_an_act_is_on_the_disk_before_it_is_told(
+        self, root: Path, files: Files, monkeypatch: pytest.MonkeyPatch, act: str
+    ) -> None:
+        """Bytes first, then the rename, then the names of every folder that changed: a power cut takes nothing back."""
+        (root / "plan.md").write_bytes(OLD)
+        order: list[str] = []
+        sync, rename = os.fsync, durable._renameat
+        assert rename is not None
+
+        def noted_sync(handle: int) -> None:
+            seen = os.fstat(handle)
+            is_root = (seen.st_dev, seen.st_ino) == tuple(files.identity)
+            order.append("bytes" if stat.S_ISREG(seen.st_mode) else "root" if is_root else "folder")
+            sync(handle)
+
+        def noted_rename(*arguments: Any) -> int:
+            order.append("rename")
+            return rename(*arguments)
+
+        monkeypatch.setattr(os, "fsync", noted_sync)
+        monkeypatch.setattr(durable, "_renameat", noted_rename)
+        ACTS[act](files)
+        expected = {
+            "create": ["root", "folder", "bytes", "rename", "folder"],
+            "replace": ["bytes", "rename", "root"],
+            "remove": ["rename", "root"],
+            "move": ["root", "folder", "rename", "folder", "root"],
+        }
+        assert order == expected[act]
 
     @pytest.mark.parametrize("act", ["replace", "remove", "move"])
     def test_a_stale_act_is_refused_with_the_present_version(

@@ -65,7 +65,9 @@ class TestInotify:
             ".pcp/context.yaml",
             ".obsidian/app.json",
         )
+        put(root, "a/skip/e.md")
         (root / ".gitignore").write_text("node_modules/\n", encoding="utf-8")
+        (root / "a/.gitignore").write_text("skip\n", encoding="utf-8")
         watch, follower = begin()
         put(root, "late/node_modules/z/z.js", "late/d.md")
         follower.until_in_step()
@@ -89,6 +91,7 @@ class TestInotify:
         (root / "a").rename(root.with_name("outside"))
         for path in ("d/e/f.md", "d/e", "d"):
             (root / path).unlink() if path.endswith(".md") else (root / path).rmdir()
+        follower.until(lambda: not follower.differences() and sorted(inotify(watch)._folders) == ["", "g"])
         (root / ".gitignore").write_text("g/\n", encoding="utf-8")
         follower.until(lambda: not follower.differences() and len(inotify(watch)._folders) == 1)
         reader = inotify(watch)._reader
