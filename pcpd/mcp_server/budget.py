@@ -12,6 +12,8 @@ Clients cut answers at some 25,000 tokens; some show their model the text, some 
 """
 
 ELLIPSIS = "…"
+_MOST_BYTES = 6  # that JSON in UTF-8 spends on a character
+_written = json.JSONEncoder(ensure_ascii=False).encode
 _JOINER = "\u200d"
 
 
@@ -33,6 +35,8 @@ def cut(text: str, offset: int, budget: int = BYTES) -> tuple[str, int | None]:
 def shortened(text: str, budget: int) -> str:
     """Gives a text on one line, with an ellipsis where it is longer than `budget` bytes."""
     line = " ".join(text.split())
+    if _MOST_BYTES * len(line) <= budget:
+        return line
     part, following = cut(line, 0, budget)
     return part if following is None else part.rstrip() + ELLIPSIS
 
@@ -42,14 +46,14 @@ def fitting(lines: Sequence[str], rows: Sequence[Mapping[str, Any]], budget: int
     text = data = 0
     for number, (line, row) in enumerate(zip(lines, rows, strict=True)):
         text += _size(line)
-        data += len(json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass")) + 2
+        data += len(_written(row).encode("utf-8", "surrogatepass")) + 2
         if max(text, data) > budget:
             return max(number, 1)
     return len(rows)
 
 
 def _size(text: str) -> int:
-    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return len(_written(text).encode("utf-8", "surrogatepass"))
 
 
 def _whole_letters(text: str, offset: int, end: int) -> int:
