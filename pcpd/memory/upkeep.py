@@ -28,7 +28,8 @@ def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
     Raises `Unavailable` (`vault.vanished`) when the root is not the vault that it was; nothing is changed then.
     """
     listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity, mounts=memory.mounts)
-    memory.mounts = frozenset(listing.mounts)
+    # A mount that is gone stays expected: else the next scan would take its folder for empty.
+    memory.mounts |= frozenset(listing.mounts)
     if clean and listing.leftovers:
         memory.files.clean_leftovers(listing.leftovers)
     with memory.index.reader() as conn:
