@@ -282,6 +282,10 @@ class Repository:
             unsettled=len(self._entries.waiting),
         )
 
+    def branch(self) -> str:
+        """Gives the full name of the branch that commits go to now; empty where HEAD is detached."""
+        return self._branch if self._layout.kind == "above" else self._objects.head().branch or ""
+
     def head_files(self) -> dict[str, str]:
         """Gives the blob id of each file that the branch has. Nested repositories are not among them."""
         base = self._ground.base()

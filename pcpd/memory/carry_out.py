@@ -75,6 +75,7 @@ def carry_out(
         "principal": caller.principal.name,
         "subject": subject,
         "at": at,
+        "branch": memory.history.branch() if memory.history else "",
     }
     _note_intent(memory, caller, steps, meant)
 
@@ -86,7 +87,7 @@ def carry_out(
         with memory.transaction() as tx:
             if unseen:
                 names = ", ".join(str(each["file"]) for each in unseen)
-                before = {"changes": unseen, "principal": "", "subject": f"Save {names}", "at": at}
+                before = {**act, "changes": unseen, "principal": "", "subject": f"Save {names}"}
                 outbox.add(tx, "commit", before)
             outbox.add(tx, "commit", act)
         memory.versions_waiting.set()

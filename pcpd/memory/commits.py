@@ -150,7 +150,9 @@ class Committer:
     def _commit_act(self, payload: Any) -> None:
         changes = [Change(each["file"], each["oid"]) for each in payload["changes"]]
         at = parse_time(payload["at"])
-        self._commit(lambda: changes, payload["subject"], payload["principal"], at)
+        # On another branch than it was made on, its version is kept aside: the branch has files of its own.
+        aside = self._memory.require_history().branch() != payload["branch"]
+        self._commit(lambda: changes, payload["subject"], payload["principal"], at, aside=aside)
 
     def _commit_gathered(self, *, quiet_ns: int) -> bool:
         """Makes one commit of what is at rest; tells whether there may be more.
@@ -175,7 +177,13 @@ class Committer:
         return len(taken) < len(due)
 
     def _commit(
-        self, changes: Callable[[], Iterable[Change]], subject: str, principal: str, at: datetime
+        self,
+        changes: Callable[[], Iterable[Change]],
+        subject: str,
+        principal: str,
+        at: datetime,
+        *,
+        aside: bool = False,
     ) -> None:
         """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again.
 
@@ -183,7 +191,7 @@ class Committer:
         """
         history = self._memory.require_history()
         for attempt in range(REBUILDS):
-            prepared = history.build(changes(), message=subject, principal=principal, now=at)
+            prepared = history.build(changes(), message=subject, principal=principal, now=at, aside=aside)
             try:
                 done = self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
             except Moved:

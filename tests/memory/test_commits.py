@@ -14,10 +14,11 @@ import pytest
 
 from pcpd.errors import Broken, Unavailable
 from pcpd.index import outbox
-from pcpd.memory import read, upkeep
+from pcpd.memory import read, upkeep, write
 from pcpd.memory.commits import TOPIC
 from pcpd.memory.doctor import status
 from pcpd.memory.memory import ATTACHMENT_LIMIT
+from pcpd.pages.edits import Edit
 from pcpd.vault.files import FileBytes, Files
 from tests.vaults import Opened
 from tests.waiting import until
@@ -25,6 +26,7 @@ from tests.waiting import until
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from pcpd.pages.edits import Edit
 from tests.vaults import Opened
 from pcpd.history.repository import Repository
 from pcpd.index import outbox
@@ -261,3 +263,23 @@ def _names(opened: Opened) -> list[str]:
 
 def _is_quiet(opened: Opened) -> bool:
     return bool(status(opened.memory)["history"]["waiting"] == 0)
+
+
+def test_an_act_whose_branch_was_left_before_its_commit_is_kept_beside_the_other_branch(
+    make_opened: Callable[..., Opened],
+) -> None:
+    """The other branch keeps its own file; the act's version stands in the history that `log` shows."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    opened.save("note.md", "first\n")
+    until(lambda: "note.md" in _names(opened))
+    until(partial(_is_quiet, opened))
+    opened.close()
+    opened.open(scan=False)
+    write.edit_page(opened.memory, opened.person, "note", [Edit("append", value="by an act\n")])
+    git = ["git", "-C", str(opened.root)]
+    subprocess.run([*git, "checkout", "-q", "-f", "-b", "other"], check=True)
+    assert (opened.root / "note.md").read_text() == "first\n"
+    opened.running.committer.flush()  # type: ignore[union-attr]
+    assert tracked(opened)["note.md"] == "first\n"
+    everywhere = subprocess.run([*git, "log", "--all", "-p"], capture_output=True, text=True, check=True)
+    assert "+by an act" in everywhere.stdout
