@@ -91,7 +91,7 @@ class Memory:
         self.clock = clock
         self.context = context
         self.ignore = Ignore.load(place.root)
-        self.keeper = Keeper(clock.monotonic)
+        self.keeper = Keeper()
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()

@@ -76,10 +76,11 @@ class Steward:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends watcher and thread."""
+        """Ends watcher and thread, and a scan under way at its next slice; the next start scans anyway."""
         with self._wake:
             self._closing = True
             self._wake.notify()
+        self._memory.keeper.refuse(Urgency.SCAN, Urgency.EVENT)
         self._watch.stop()
         if self._thread.is_alive():
             self._thread.join()

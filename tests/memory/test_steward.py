@@ -3,11 +3,14 @@
 import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from pcpd.errors import Unavailable
 from pcpd.memory import doctor, read, reconcile
 from pcpd.memory.keeper import Urgency
+from pcpd.memory.memory import Memory
 from pcpd.memory.steward import GAP_S, Beat
 from tests.vaults import Opened
 from tests.waiting import until
@@ -48,6 +51,37 @@ def test_a_fault_in_one_change_does_not_end_watching(opened: Opened, monkeypatch
     until(lambda: found(opened, "zyxquartz") == 1)
     assert [error.code for error in opened.failures] == ["owner.fault"]
     opened.failures.clear()
+
+
+def test_an_owner_that_ends_waits_for_no_scan(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan of many files ends at its next slice; the next start brings in the rest."""
+    opened = make_opened().open(scan=False)
+    for number in range(1_000):
+        (opened.root / f"n{number}.md").write_text("zyxquartz\n")
+    steward = opened.running.steward  # type: ignore[union-attr]
+    looked: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+    plain = reconcile.look
+
+    def slow(memory: Memory, file: str) -> reconcile.Finding:
+        looked.append(file)
+        begun.set()
+        assert go_on.wait(30)
+        return plain(memory, file)
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor() as pool:
+        patch.setattr(reconcile, "look", slow)
+        scanned = pool.submit(steward.scan)
+        assert begun.wait(30)
+        steward.close()
+        go_on.set()
+        with pytest.raises(Unavailable):
+            scanned.result(30)
+    assert len(looked) < 1_000
+    opened.restart()
+    assert found(opened, "zyxquartz") == 1_000
 
 
 def test_changed_ignore_rules_take_effect_both_ways_without_a_restart(opened: Opened) -> None:
