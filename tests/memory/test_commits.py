@@ -252,7 +252,7 @@ def test_the_log_of_the_index_is_emptied_when_nothing_is_left_to_do(
     index = opened.memory.index
     for round_ in range(30):
         opened.save("note.md", f"{round_} " + "many words " * 20_000)
-        until(lambda round_=round_: read.search(opened.memory, opened.person, str(round_)).total == 1)
+        until(partial(_is_found, opened, str(round_)))
     until(lambda: index.wal_bytes() <= 1024 * 1024 < index.path.stat().st_size)
 
 
@@ -283,3 +283,7 @@ def test_an_act_whose_branch_was_left_before_its_commit_is_kept_beside_the_other
     assert tracked(opened)["note.md"] == "first\n"
     everywhere = subprocess.run([*git, "log", "--all", "-p"], capture_output=True, text=True, check=True)
     assert "+by an act" in everywhere.stdout
+
+
+def _is_found(opened: Opened, words: str) -> bool:
+    return read.search(opened.memory, opened.person, words).total == 1
