@@ -144,6 +144,19 @@ def file_row(reads: Reads, file: str) -> FileRow | None:
     return FileRow(file, kind, Stat(*json.loads(wide)) if wide else Stat(*stat), read_at_ns, version, note)
 
 
+def versions(reads: Reads, files: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Gives version and note, as in `FileRow`, of those of the files that are known."""
+    found: dict[str, tuple[str, str]] = {}
+    for chunk in chunks(files):
+        marks = ", ".join("?" * len(chunk))
+        for file, version, note in reads.execute(
+            f"SELECT file, version, note FROM files WHERE file IN ({marks})",  # noqa: S608 - only question marks
+            chunk,
+        ):
+            found[file] = (version.hex(), note)
+    return found
+
+
 def count_files(reads: Reads) -> int:
     """Gives how many files are known, pages or not."""
     return int(reads.execute("SELECT count(*) FROM files").fetchone()[0])

@@ -14,7 +14,7 @@ from pcpd.memory import losses
 from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
-from pcpd.pages.changes import same_stat
+from pcpd.pages.changes import Stat, same_stat
 from pcpd.pages.page import Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.policy.decide import Facts
@@ -57,12 +57,13 @@ class Reconciled:
 
 def look(memory: Memory, file: str) -> Finding:
     """Reads one file as it is now. A file that is gone, ignored or no regular file is `Gone`."""
-    stat = memory.files.stat(file) if is_ours(memory, file) else None
-    if stat is None:
+    if not is_ours(memory, file):
         return Gone(file)
     kind = kind_of(file)
-    if kind != "page" and stat.size > memory.attachment_limit:
-        return Draft(FileRow(file, kind, stat, memory.clock.now_ns(), "", "too-large"))
+    if kind != "page":
+        stat = memory.files.stat(file)
+        if stat is not None and stat.size > memory.attachment_limit:
+            return Draft(FileRow(file, kind, stat, memory.clock.now_ns(), "", "too-large"))
     try:
         read = memory.files.read(file, PAGE_READ_LIMIT)
     except FileNotFoundError:
@@ -122,20 +123,19 @@ def apply(
 
     Unless `hold`, what a scan held open is committed first, so that readers see this at once.
     """
-    checked = [_check_again(memory, finding) for finding in findings]
+    checked = _checked(memory, findings)
     if not hold:
         memory.index.release()
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
     with memory.index.transaction() as tx:
-        known = {file: row for file in map(_file_of, checked) if (row := pages.file_row(tx, file))}
+        known = pages.versions(tx, [_file_of(finding) for finding in checked])
         lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
         lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
         held = losses.held_back(memory, tx, lost)
         removed = [file for file in lost if file not in held]
         put = _write(memory, tx, drafts, known)
         pages.remove(tx, *removed)
-        for file in sorted({*put, *removed}):
-            outbox.mark(tx, file, memory.clock.now_ns())
+        outbox.mark_all(tx, sorted({*put, *removed}), memory.clock.now_ns())
     losses.came_back(memory, [draft.row.file for draft in drafts])
     if put or removed:
         memory.applied += 1
@@ -145,7 +145,7 @@ def apply(
 
 
 def _write(
-    memory: Memory, tx: Transaction, drafts: Sequence[Draft], known: Mapping[str, FileRow]
+    memory: Memory, tx: Transaction, drafts: Sequence[Draft], known: Mapping[str, tuple[str, str]]
 ) -> set[str]:
     """Puts the drafts whose bytes are new, and notes of the others that they were looked at; gives the new ones."""
     fresh = [draft for draft in drafts if not _is_known(draft.row, known.get(draft.row.file))]
@@ -167,16 +167,23 @@ def _facts(memory: Memory, draft: Draft) -> Facts | None:
     return facts_under(memory.context, Declared.of(draft.page)) if draft.page else None
 
 
-def _is_known(row: FileRow, before: FileRow | None) -> bool:
-    return before is not None and (before.version, before.note) == (row.version, row.note)
+def _is_known(row: FileRow, before: tuple[str, str] | None) -> bool:
+    return before == (row.version, row.note)
 
 
-def _check_again(memory: Memory, finding: Finding) -> Finding:
-    file = _file_of(finding)
-    stat = memory.files.stat(file) if is_ours(memory, file) else None
+def _checked(memory: Memory, findings: Sequence[Finding]) -> list[Finding]:
+    """Gives the findings as they hold now: what is on disk otherwise than it was looked at is looked at again."""
+    stats = memory.files.stats(file for file in map(_file_of, findings) if is_ours(memory, file))
+    return [
+        finding if _still_holds(finding, stats.get(_file_of(finding))) else look(memory, _file_of(finding))
+        for finding in findings
+    ]
+
+
+def _still_holds(finding: Finding, stat: Stat | None) -> bool:
     if isinstance(finding, Gone):
-        return finding if stat is None else look(memory, file)
-    return finding if stat is not None and same_stat(stat, finding.row.stat) else look(memory, file)
+        return stat is None
+    return stat is not None and same_stat(stat, finding.row.stat)
 
 
 def _file_of(finding: Finding) -> str:

@@ -8,6 +8,7 @@ in*.
 
 import contextlib
 import errno
+import itertools
 import os
 import stat
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 from pcpd import durable
 from pcpd.pages.changes import Stat, same_stat
 from pcpd.pages.paths import check_segments
-from pcpd.vault.inode import has_writer, opened, stat_of, version_of, version_of_open
+from pcpd.vault.inode import has_writer, opened, read_all, stat_of, version_of, version_of_open
 from pcpd.vault.refusals import NOT_THERE, refusal, stale, telling
 from pcpd.vault.renames import exchange, move_name
 from pcpd.vault.root import FOLDER_FLAGS, RootIdentity, open_folder, open_root
@@ -67,14 +68,27 @@ class Files:
 
     def stat(self, file: str) -> Stat | None:
         """Gives the stat of a regular file; None where there is none, or where a link stands in the way."""
-        try:
-            with self._parent(file) as (folder, name):
-                seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except OSError as error:
-            if error.errno in NOT_THERE:
-                return None
-            raise refusal("look at", file, error) from error
-        return stat_of(seen) if stat.S_ISREG(seen.st_mode) else None
+        return self.stats([file]).get(file)
+
+    def stats(self, files: Iterable[str]) -> dict[str, Stat]:
+        """Gives what `stat` gives of many files; those that are not there are left out.
+
+        Files that lie in one folder and stand side by side share the way to it.
+        """
+        found = {}
+        for _, together in itertools.groupby(files, key=_folder_of):
+            names = list(together)
+            try:
+                with self._parent(names[0]) as (handle, _):
+                    for file in names:
+                        check_segments(file)
+                        seen = _stat_in(handle, file)
+                        if seen is not None:
+                            found[file] = seen
+            except OSError as error:
+                if error.errno not in NOT_THERE:
+                    raise refusal("look at", names[0], error) from error
+        return found
 
     def read(self, file: str, limit: int) -> FileBytes:
         """Reads at most `limit` bytes of a file, and its version.
@@ -252,12 +266,25 @@ def _removing(folder: int, name: str) -> Iterator[None]:
         raise
 
 
+def _folder_of(file: str) -> str:
+    return file.rpartition("/")[0]
+
+
+def _stat_in(folder: int, file: str) -> Stat | None:
+    try:
+        seen = os.stat(file.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in NOT_THERE:
+            return None
+        raise refusal("look at", file, error) from error
+    return stat_of(seen) if stat.S_ISREG(seen.st_mode) else None
+
+
 def _read_once(folder: int, name: str, limit: int) -> tuple[FileBytes, Stat]:
     """Reads a file; gives it with the stat from after the bytes."""
     with opened(folder, name) as handle:
         before = stat_of(os.fstat(handle))
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(limit)
+        data = read_all(handle, limit, expected=before.size)
         after = stat_of(os.fstat(handle))
         version = version_of(data) if len(data) == after.size else version_of_open(handle)
         return FileBytes(data, before, version), after

@@ -50,6 +50,17 @@ def version_of_open(handle: int) -> str:
     return digest.hexdigest()
 
 
+def read_all(handle: int, limit: int, *, expected: int) -> bytes:
+    """Reads an open file from its place to its end, at most `limit` bytes; `expected` is what it may hold."""
+    pieces = []
+    room = min(expected + 1, limit)
+    while room > 0 and (piece := os.read(handle, room)):
+        pieces.append(piece)
+        limit -= len(piece)
+        room = min(room - len(piece) or CHUNK, limit)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 def write_all(handle: int, data: bytes) -> None:
     """Writes all of `data` to an open file. Raises OSError, after which some of it may be there."""
     left = memoryview(data)

@@ -17,7 +17,7 @@ from pcpd.errors import Broken, Conflict, Invalid, NotFound, PcpError, Unavailab
 from pcpd.pages.changes import same_stat
 from pcpd.vault.files import Files
 from pcpd.vault.ignore import Ignore
-from pcpd.vault.inode import has_writer, version_of
+from pcpd.vault.inode import has_writer, read_all, version_of
 from pcpd.vault.scan import scan
 from pcpd.vault.temporary import conflict_name
 from tests.vault.steps import Died, Steps, tree
@@ -75,6 +75,35 @@ class TestReading:
         (root / "long.md").write_bytes(OLD)
         read = files.read("long.md", 10)
         assert (read.data, read.version) == (OLD[:10], V_OLD)
+
+    def test_many_files_are_looked_at_as_one_is(self, root: Path, files: Files) -> None:
+        """In whatever order they are asked for; what is not there, or no regular file, is left out."""
+        (root / "a").mkdir()
+        (root / "link").symlink_to("a")
+        for name in ("a/x.md", "a/y.md", "z.md"):
+            (root / name).write_bytes(OLD)
+        asked = [
+            "z.md",
+            "a/x.md",
+            "link/x.md",
+            "gone.md",
+            "a",
+            "a/gone.md",
+            "gone/x.md",
+            "z.md/x.md",
+            "a/y.md",
+        ]
+        assert files.stats(asked) == {name: files.stat(name) for name in ("a/x.md", "a/y.md", "z.md")}
+        with pytest.raises(Invalid):
+            files.stats(["a/x.md", "a/../z.md"])
+
+    @pytest.mark.parametrize("limit", [0, 1, len(OLD) - 1, len(OLD), len(OLD) + 1])
+    def test_a_file_that_is_longer_than_it_said_is_read_to_its_end(self, root: Path, limit: int) -> None:
+        """One that grows while it is read, or that a file system gives in pieces; never more than the limit."""
+        (root / "plan.md").write_bytes(OLD)
+        for expected in (0, 1, len(OLD), 10**6):
+            with (root / "plan.md").open("rb") as file:
+                assert read_all(file.fileno(), limit, expected=expected) == OLD[:limit]
 
     @pytest.mark.parametrize("kind", ["nothing", "folder", "link", "dangling", "pipe", "socketless parent"])
     def test_what_is_no_regular_file_is_not_there(self, root: Path, files: Files, kind: str) -> None:
