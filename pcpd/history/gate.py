@@ -50,7 +50,7 @@ class Gate:
         quiet = min(self._quiet_for(path, now) for path in self._watched)
         if quiet < QUIET_S:
             raise Busy("git was used a moment ago", max(50, int((QUIET_S - quiet) * 1000)))
-        if self._lock_is_alive(now):
+        if _is_alive(self._lock, now):
             raise self.held(self._lock)
         self._waits = 0
 
@@ -58,7 +58,7 @@ class Gate:
         """Gives what to raise for a lock that is in the way: each time it waits longer."""
         self._waits += 1
         wait = min(LONGEST_WAIT_MS, 125 * 2 ** min(self._waits, 10))
-        return Busy(f"{lock.name} is held by another program", wait)
+        return Busy(_told(lock, self._clock()) or f"{lock} was held by another program", wait)
 
     def settled(self) -> None:
         """Takes the index as it is now for our own writing. Called while we hold its lock, which goes unnoticed."""
@@ -67,13 +67,7 @@ class Gate:
 
     def locked(self) -> str | None:
         """Says which lock is held, for how long, and what to do about an old one; or None."""
-        age = self._age(self._clock())
-        if age is None:
-            return None
-        text = f"{self._lock} is held for {age:.0f} s"
-        if self._lock_is_alive(self._clock()):
-            return text
-        return f"{text}; no program seems to use it: when no git is running, remove it"
+        return _told(self._lock, self._clock())
 
     def _quiet_for(self, path: Path, now: float) -> float:
         signature = _signature(path)
@@ -85,19 +79,33 @@ class Gate:
             self._seen[path] = _Seen(signature, 0.0)
         return quiet
 
-    def _age(self, now: float) -> float | None:
-        try:
-            return max(0.0, now - self._lock.lstat().st_mtime)
-        except OSError:
-            return None
 
-    def _lock_is_alive(self, now: float) -> bool:
-        age = self._age(now)
-        if age is None:
-            return False
-        if not _PROC.is_dir():
-            return age < STALE_UNSEEN_S
-        return age < STALE_S or _is_open(self._lock)
+def _told(lock: Path, now: float) -> str | None:
+    age = _age(lock, now)
+    if age is None:
+        return None
+    text = f"{lock} is held for {age:.0f} s"
+    return (
+        text
+        if _is_alive(lock, now)
+        else f"{text}; no program seems to use it: when no git is running, remove it"
+    )
+
+
+def _age(lock: Path, now: float) -> float | None:
+    try:
+        return max(0.0, now - lock.lstat().st_mtime)
+    except OSError:
+        return None
+
+
+def _is_alive(lock: Path, now: float) -> bool:
+    age = _age(lock, now)
+    if age is None:
+        return False
+    if not _PROC.is_dir():
+        return age < STALE_UNSEEN_S
+    return age < STALE_S or _is_open(lock)
 
 
 def _signature(path: Path) -> Signature:

@@ -48,12 +48,14 @@ def test_install_writes_the_unit_and_starts_it(
     """With absolute paths; done when the owner answers."""
     calls = system("exit 0")
     scene.owner()
-    assert pcpd("service", "install").status == 0
+    done = pcpd("service", "install")
+    assert done.status == 0
+    assert "loginctl enable-linger" in done.err  # without it, it ends at logout
     unit = unit_file(scene)
     assert f'--vault "{scene.root}" run' in unit.read_text()
     assert calls.read_text().splitlines() == ["--user daemon-reload", f"--user enable --now {unit.name}"]
-    done = pcpd("service", "status", "--json").json()
-    assert (done["installed"], done["owner"]["ready"]) == (True, True)
+    told = pcpd("service", "status", "--json").json()
+    assert (told["installed"], told["owner"]["ready"]) == (True, True)
 
 
 def test_uninstall_leaves_nothing_of_the_service(

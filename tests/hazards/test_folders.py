@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pcpd.memory import read, steward
+from pcpd.memory import read, reconcile, steward
+from pcpd.memory.keeper import Urgency
 from tests.hazards.conftest import Asked, git
 from tests.vaults import Opened
 from tests.waiting import until
@@ -354,3 +355,23 @@ def test_links_and_special_files_are_read_by_nobody(opened: Opened, ask: Asked) 
     for path in ("out", "out/secret", "up/outside/secret", "swapped/secret", "pipe"):
         with pytest.raises(Exception, match="there is no page"):
             read.read_page(opened.memory, opened.person, path)
+
+
+def test_each_deletion_is_checked_again_before_it_is_applied(opened: Opened, ask: Asked) -> None:
+    """A file that was not there when somebody looked, and is there now, is read and not removed."""
+    opened.save("boiler.md", "zyxquartz\n")
+    until(lambda: ask.found("zyxquartz"))
+    done = reconcile.apply_on_keeper(opened.memory, [reconcile.Gone("boiler.md")], Urgency.EVENT)
+    assert done.removed == 0
+    assert ask.found("zyxquartz") == ["boiler"]
+    (opened.root / "boiler.md").unlink()
+    until(lambda: ask.found("zyxquartz") == [])
+
+
+def test_status_tells_when_the_index_was_last_proved(opened: Opened, ask: Asked) -> None:
+    """By a time that each full scan sets."""
+    first = ask.status()["index"]["proved_at"]  # type: ignore[index]
+    opened.memory.health.proved_at = None
+    scan(opened)
+    assert first
+    assert ask.status()["index"]["proved_at"] >= first  # type: ignore[index]
