@@ -24,6 +24,7 @@ from pcpd.errors import Broken, PcpError, Unavailable
 from pcpd.memory import begin
 from pcpd.memory.commits import Committer
 from pcpd.memory.identity import claim, locate, read_context
+from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock, is_locked
 from pcpd.memory.memory import Clock, Memory, Place
 from pcpd.memory.steward import Steward
@@ -86,21 +87,37 @@ def run(
 
     `announce` is told the URL once it serves and the scan is done. `idle_exit_s`: ends after so many seconds
     without a client; owners that clients start have it. Raises `Unavailable` (`vault.owned`) when the vault is
-    owned already, and what opening the media raises.
+    owned already, and what opening the media or the first scan raises.
     """
     root = root.resolve()
     lock = VaultLock()
     media = None
     try:
         memory, copy_of = _open(root, settings, lock)
-        media = Running(memory, _failed, quiet_s=settings.commit_quiet_s, longest_s=settings.commit_longest_s)
+        media = Running(
+            memory,
+            _failed,
+            quiet_s=settings.commit_quiet_s,
+            longest_s=settings.commit_longest_s,
+            poll=settings.watch == "polling",
+            poll_s=settings.poll_s,
+        )
         _tell_of_copy(memory, copy_of)
         doors = Doors(settings.socket_folder(root), media, announce, idle_exit_s)
         return asyncio.run(doors.serve(settings.port if port is None else port))
+    except BaseExceptionGroup as failures:
+        raise _cause(failures) from failures
     finally:
         if media is not None:
             media.close()
         lock.release()
+
+
+def _cause(failure: BaseException) -> BaseException:
+    """Gives what tasks failed with first: an error of ours has code and status, the group that wraps it has none."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
 
 
 def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str | None]:
@@ -129,7 +146,8 @@ def _tell_of_copy(memory: Memory, copy_of: str | None) -> None:
 class Running:
     """An opened memory and the threads that serve it.
 
-    The waits are those of `Committer`, in seconds; with `poll_s`, changes are looked for so often.
+    The waits are those of `Committer`, in seconds. With `poll`, and where the system gives no events, changes
+    are looked for every `poll_s` seconds.
     """
 
     def __init__(
@@ -139,11 +157,12 @@ class Running:
         *,
         quiet_s: float = 2.0,
         longest_s: float = 30.0,
-        poll_s: float | None = None,
+        poll: bool = False,
+        poll_s: float = POLL_S,
     ) -> None:
         self.memory = memory
         self.committer = Committer(memory, on_failure, quiet_s=quiet_s, longest_s=longest_s)
-        self.steward = Steward(memory, on_failure, poll=poll_s is not None, poll_s=poll_s or POLL_S)
+        self.steward = Steward(memory, on_failure, poll=poll, poll_s=poll_s)
         memory.keeper.start()
         memory.trail.start()
 
@@ -153,15 +172,19 @@ class Running:
         self.committer.start()
 
     def close(self) -> None:
-        """Commits what is at rest, ends the threads and closes the media."""
+        """Commits what is at rest, ends the threads and closes the media.
+
+        Media that the keeper still works on after a second are left to the system: as after a kill, the next
+        start completes what it was at.
+        """
         self.steward.close()
         self.committer.close(DRAIN_S)
-        self.memory.keeper.close(DRAIN_S)
+        is_at_rest = self.memory.keeper.close(DRAIN_S)
         self.memory.trail.close()
-        self.memory.index.close()
-        if self.memory.history is not None:
-            self.memory.history.close()
-        self.memory.ledger.close()
+        if is_at_rest:
+            self.memory.close()
+        else:
+            log.warning("ended in the middle of a change; the next start completes it")
 
 
 @dataclass
@@ -211,12 +234,20 @@ class Doors:
         with _bound(self._folder / SOCKET) as http, _bound(self._folder / MCP_SOCKET) as mcp:
             async with asyncio.TaskGroup() as tasks:
                 imported = tasks.create_task(asyncio.to_thread(self._build_app))
-                scanned = tasks.create_task(asyncio.to_thread(self._running.start))
+                scanned = tasks.create_task(self._scan())
                 tasks.create_task(self._end_when_idle())
                 tasks.create_task(self._serve_http(await imported, [http, tcp]))
                 await self._get_ready(scanned)
                 await self._serve_relays(mcp)
         return 0
+
+    async def _scan(self) -> None:
+        """Has the vault watched and scanned. That the owner's end cuts the scan short is no error."""
+        try:
+            await asyncio.to_thread(self._running.start)
+        except Unavailable:
+            if not self._stop.is_set():
+                raise
 
     async def _get_ready(self, scanned: asyncio.Task[None]) -> None:
         """Waits for the first scan; one that is told to end meanwhile is not waited for."""
@@ -224,7 +255,7 @@ class Doors:
         await asyncio.wait({scanned, stopped}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if self._stop.is_set():
-            self._memory.keeper.close(0)
+            self._memory.keeper.refuse(Urgency.SCAN, Urgency.EVENT)
             return
         self._memory.health.ready = True
         self._announce(self._url)

@@ -73,7 +73,13 @@ class Opened:
         initialise(self.root, outside, ENTROPY, features=self.features)
         place = Place(self.root, self.base / "state" / "v", self.base / "config" / "v", self.base / "state")
         memory = open_memory(place, read_context(self.root), outside)
-        self.running = Running(memory, self.failures.append, quiet_s=self.quiet_s, poll_s=self.poll_s)
+        self.running = Running(
+            memory,
+            self.failures.append,
+            quiet_s=self.quiet_s,
+            poll=self.poll_s is not None,
+            poll_s=self.poll_s or 2.0,
+        )
         if scan:
             self.running.start()
         return self

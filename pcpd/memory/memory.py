@@ -110,6 +110,13 @@ class Memory:
         with self.index.transaction() as tx:
             yield tx
 
+    def close(self) -> None:
+        """Closes the media; the threads that use them have ended."""
+        self.index.close()
+        if self.history is not None:
+            self.history.close()
+        self.ledger.close()
+
     def require_history(self) -> Repository:
         """Gives the history, or raises `Unavailable` (`history.none`) where none is kept."""
         if self.history is None:

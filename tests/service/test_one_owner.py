@@ -107,6 +107,49 @@ def test_signal_ends_the_owner_cleanly(machine: Machine, number: int) -> None:
     until(lambda: machine.json("log", "boiler")["versions"], "what it left in the outbox is committed")
 
 
+def test_signal_during_the_first_scan_ends_the_owner_cleanly(machine: Machine) -> None:
+    """Nobody waits for a large vault to be read whole before it may end, and ending it is no failure."""
+    for number in range(3_000):
+        (machine.vault / f"n{number}.md").write_text("zyxquartz\n" * 50)
+    owner = machine.world.start("--vault", machine.vault, "run")
+    machine.owners.append(owner)
+    until(lambda: list(Path(machine.env["XDG_RUNTIME_DIR"]).rglob("socket")))
+    owner.send_signal(signal.SIGTERM)
+    assert owner.wait(GENEROUS_S) == 0
+    assert "error" not in owner.stderr.read()
+    assert machine.json("search", "zyxquartz")["total"] == 3_000
+
+
+def test_a_first_scan_that_fails_ends_the_owner_with_the_reason(machine: Machine) -> None:
+    """A broken store stops the run: its code and hint reach whoever started it."""
+    broken = """
+import sys
+from pcpd.errors import Broken
+from pcpd.index import pages
+def full(*_):
+    raise Broken("index.full", "the index cannot grow, the disk is full", hint="free some space")
+pages.put_all = full
+from pcpd.cli.main import run
+sys.exit(run(sys.argv[1:]))
+"""
+    command = [sys.executable, "-c", broken, "--vault", str(machine.vault), "run"]
+    done = subprocess.run(command, env=dict(machine.env), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "the disk is full" in done.stderr
+    assert "free some space" in done.stderr
+
+
+def test_a_person_can_ask_for_polling(machine: Machine) -> None:
+    """The setting `watch`, for file systems whose events cannot be trusted."""
+    config = Path(machine.env["XDG_CONFIG_HOME"]) / "pcpd" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('watch = "polling"\npoll_s = 0.1\n')
+    machine.run()
+    assert machine.json("status")["owner"]["watch"] == "polling"
+    (machine.vault / "new.md").write_text("zyxquartz\n")
+    until(lambda: machine.json("search", "zyxquartz")["total"] == 1)
+
+
 def test_owner_elsewhere_is_named_with_the_folders_looked_in(machine: Machine, tmp_path: Path) -> None:
     """A client with another HOME and runtime folder finds the lock taken and no socket: status 3."""
     machine.run()
