@@ -7,6 +7,7 @@ file is still what was looked at, and writes one index transaction. There is no 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pcpd.errors import Broken
 from pcpd.index import outbox, pages
 from pcpd.index.pages import Put
 from pcpd.index.rows import Declared, FileRow
@@ -15,8 +16,8 @@ from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.changes import Stat, same_stat
-from pcpd.pages.page import Page, parse
-from pcpd.pages.paths import PagePath, kind_of
+from pcpd.pages.page import Page, Problem, parse
+from pcpd.pages.paths import Kind, PagePath, kind_of
 from pcpd.policy.decide import Facts
 from pcpd.sqlite import Transaction
 
@@ -68,10 +69,26 @@ def look(memory: Memory, file: str) -> Finding:
         read = memory.files.read(file, PAGE_READ_LIMIT)
     except FileNotFoundError:
         return Gone(file)
+    except Broken as error:
+        return _unreadable(memory, file, kind, error)
     row = FileRow(file, kind, read.stat, memory.clock.now_ns(), read.version)
     if kind != "page":
         return Draft(row)
     return Draft(row, parse(PagePath.of_file(file), read.data))
+
+
+def _unreadable(memory: Memory, file: str, kind: Kind, error: Broken) -> Finding:
+    """A file that the system does not let us read is listed with its problem, and keeps no other from the index."""
+    stat = memory.files.stat(file)
+    if error.code != "vault.unreadable" or stat is None:
+        raise error
+    row = FileRow(file, kind, stat, memory.clock.now_ns(), "", "unreadable")
+    if kind != "page":
+        return Draft(row)
+    path = PagePath.of_file(file)
+    # Nobody knows what it declares: it is shown as the most guarded page would be.
+    problems = (Problem("page.unreadable", error.message),)
+    return Draft(row, Page(path, path.name, sensitivity="sensitive", problems=problems))
 
 
 def is_ours(memory: Memory, file: str) -> bool:

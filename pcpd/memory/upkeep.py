@@ -87,7 +87,7 @@ def _remove(memory: Memory, files: Sequence[str]) -> Reconciled:
 
 
 def _is_unreadable(file: str, listing: Listing) -> bool:
-    return any(not folder or file.startswith(f"{folder}/") for folder in listing.unreadable)
+    return any(not place or file == place or file.startswith(f"{place}/") for place in listing.unreadable)
 
 
 def _told(listing: Listing) -> str | None:
