@@ -258,8 +258,8 @@ class Doors:
             self._memory.keeper.refuse(Urgency.SCAN, Urgency.EVENT)
             return
         self._memory.health.ready = True
-        self._announce(self._url)
         log.info("ready at %s", self._url)
+        self._announce(self._url)
 
     async def _serve_http(self, built: tuple[Any, Any], sockets: list[socket.socket]) -> None:
         serve, app = built

@@ -6,7 +6,9 @@ after an hour with the number of times, so that the log tells how long it lasted
 
 import logging
 import logging.handlers
+import os
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 
 FILE_BYTES = 2 * 1024 * 1024
@@ -45,14 +47,23 @@ class Repeats(logging.Filter):
         return True
 
 
+class Private(logging.handlers.RotatingFileHandler):
+    """A log whose files, those to come as well, only their owner may read: they name pages."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=_private)
+
+
 def open_in(folder: Path, level: str, monotonic: Callable[[], float]) -> None:
     """Logs to `pcpd.log` in a folder, 2 MiB at most, with three older files beside it, from now on."""
     folder.mkdir(exist_ok=True, mode=0o700)
-    handler = logging.handlers.RotatingFileHandler(
-        folder / "pcpd.log", maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8"
-    )
+    handler = Private(folder / "pcpd.log", maxBytes=FILE_BYTES, backupCount=FILES, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     handler.addFilter(Repeats(monotonic))
     log.handlers = [handler]
     log.setLevel(level.upper())
     log.propagate = False
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)

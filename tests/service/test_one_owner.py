@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,23 @@ sys.exit(run(sys.argv[1:]))
     assert done.returncode == 1
     assert "the disk is full" in done.stderr
     assert "free some space" in done.stderr
+
+
+def test_what_the_owner_keeps_is_for_its_owners_eyes_alone(machine: Machine) -> None:
+    """Folders 0700 and files 0600, sockets and log too, under a umask that would let everybody read."""
+    before = os.umask(0o022)
+    try:
+        machine.run()
+        machine.pcpd("grant", "agent:claude", "--rights", "read")
+    finally:
+        os.umask(before)
+    id_ = machine.json("status")["vault"]["id"]
+    kept = [*(Path(machine.env[name]) / "pcpd" for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"))]
+    places = [*(folder / id_ for folder in kept), Path(machine.env["XDG_RUNTIME_DIR"]) / "pcpd"]
+    found = [path for place in places for path in (place, *place.rglob("*"))]
+    assert {"pcpd.log", "access.yaml", "root.json", "socket"} <= {path.name for path in found}
+    open_to_others = [path for path in found if stat.S_IMODE(path.lstat().st_mode) & 0o077]
+    assert not open_to_others
 
 
 def test_a_person_can_ask_for_polling(machine: Machine) -> None:
