@@ -62,6 +62,9 @@ def _put_many(tx: Transaction, pages: Sequence[tuple[int, Page]]) -> None:
         "INSERT INTO lengths (page, class, tokens) VALUES (?, ?, ?)",
         [(number, classes[number], sizes[number]) for number in numbers],
     )
+    for kind in set(classes.values()):
+        inside = [sizes[number] for number in numbers if classes[number] == kind]
+        _count(tx, kind, len(inside), sum(inside))
 
 
 def remove(tx: Transaction, page_id: int) -> None:
@@ -70,8 +73,9 @@ def remove(tx: Transaction, page_id: int) -> None:
     if row is None:
         return
     columns = tuple(map(tokens.prepared, row))
-    # First: a statement with triggers makes FTS5 write out what it has gathered, as a segment of its own.
+    kind, size = tx.execute("SELECT class, tokens FROM lengths WHERE page = ?", (page_id,)).fetchone()
     tx.execute("DELETE FROM lengths WHERE page = ?", (page_id,))
+    _count(tx, kind, -1, -size)
     tx.execute(
         "INSERT INTO stems (stems, rowid, title, tags, extra, body) VALUES ('delete', ?, ?, ?, ?, ?)",
         (page_id, *columns),
@@ -154,6 +158,17 @@ def _sizes(tx: Transaction, numbers: Sequence[int]) -> dict[int, int]:
         )
         for number in numbers
     }
+
+
+def _count(tx: Transaction, kind: int, pages: int, size: int) -> None:
+    """Adds to what a class holds.
+
+    No trigger does this: a statement with triggers makes FTS5 write out what it has gathered, as a segment of its
+    own, which costs a scan a tenth of its time.
+    """
+    tx.execute(
+        "UPDATE classes SET pages = pages + ?, tokens = tokens + ? WHERE id = ?", (pages, size, kind)
+    )
 
 
 def _varints(record: bytes) -> Iterator[int]:

@@ -68,7 +68,7 @@ def put_all(tx: Transaction, puts: Sequence[Put]) -> None:
         if page is not None and facts is not None:
             following += file not in numbers
             pages.append((numbers.get(file, following), row, page, facts))
-    _insert_pages(tx, pages)
+    _insert_pages(tx, sorted(pages, key=lambda page: page[0]))
 
 
 def touch(tx: Transaction, file: str, stat: Stat, read_at_ns: int) -> None:
@@ -197,7 +197,8 @@ def _clear(tx: Transaction, numbers: Sequence[int]) -> None:
     """Takes everything that hangs on these rows out of the tables of pages."""
     if not numbers:
         return
-    for number in numbers:
+    # In order: a number below the last one makes FTS5 write out what it has gathered, as a segment of its own.
+    for number in sorted(numbers):
         fulltext.remove(tx, number)
     rows = [(number,) for number in numbers]
     for statement in _CLEAR:

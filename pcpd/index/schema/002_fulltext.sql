@@ -18,7 +18,8 @@ CREATE TABLE lengths (
 ) STRICT;
 
 -- One row per combination of the facts that access depends on, with the number of texts in it and of their
--- tokens. The columns are named as in pages, so that a grant's SQL applies to both. Kept by the triggers below.
+-- tokens. The columns are named as in pages, so that a grant's SQL applies to both. Kept by
+-- `fulltext` as texts come and go, and by the triggers below where a page's facts change.
 CREATE TABLE classes (
     id          INTEGER PRIMARY KEY,
     partition   TEXT NOT NULL,
@@ -30,12 +31,6 @@ CREATE TABLE classes (
     UNIQUE (partition, category, sensitivity, hidden)
 ) STRICT;
 
-CREATE TRIGGER lengths_in AFTER INSERT ON lengths BEGIN
-    UPDATE classes SET pages = pages + 1, tokens = tokens + new.tokens WHERE id = new.class;
-END;
-CREATE TRIGGER lengths_out AFTER DELETE ON lengths BEGIN
-    UPDATE classes SET pages = pages - 1, tokens = tokens - old.tokens WHERE id = old.class;
-END;
 CREATE TRIGGER lengths_moved AFTER UPDATE OF class ON lengths WHEN old.class <> new.class BEGIN
     UPDATE classes SET pages = pages - 1, tokens = tokens - old.tokens WHERE id = old.class;
     UPDATE classes SET pages = pages + 1, tokens = tokens + new.tokens WHERE id = new.class;
