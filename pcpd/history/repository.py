@@ -268,11 +268,9 @@ class Repository:
         with self._guard:
             locked = self._gate.locked()
         head = self._objects.head()
-        is_above = self._layout.kind == "above"
-        branch = self._branch if is_above else head.branch or ""
         return RepositoryState(
             kind=self._layout.kind,
-            branch=branch.removeprefix("refs/heads/"),
+            branch=self.branch().removeprefix("refs/heads/"),
             operation=self._ground.operation(),
             detached=head.branch is None,
             unborn=head.commit is None,
