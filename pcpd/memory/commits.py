@@ -6,7 +6,7 @@ back after its commit, so that a kill at any step leaves at most a commit that f
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -32,10 +32,14 @@ TELL_S = 10.0
 MAINTAIN_S = 3600.0
 TOPIC = "commits"
 NS = 1_000_000_000
+CONVERSATION = (60 * NS, 600 * NS)
 
 
 class Committer:
-    """The thread that commits. `quiet_s` and `longest_s` are the waits of pages (2 s and 30 s)."""
+    """The thread that commits. `quiet_s` and `longest_s` are the waits of pages (2 s and 30 s).
+
+    Conversations wait `CONVERSATION`: each of their messages is soon followed by another.
+    """
 
     def __init__(
         self,
@@ -47,7 +51,8 @@ class Committer:
     ) -> None:
         self._memory = memory
         self._on_failure = on_failure
-        self._quiet_ns, self._longest_ns = int(quiet_s * NS), int(longest_s * NS)
+        self._longest_ns = int(longest_s * NS)
+        self._waits = {"page": (int(quiet_s * NS), self._longest_ns), "conversation": CONVERSATION}
         self._closing = False
         self._pause_s: float | None = 0.0
         self._retry_s = 0.0
@@ -74,7 +79,7 @@ class Committer:
         """Commits what waits now, quiet or not, on the calling thread. Raises what git is busy with."""
         self._commit_acts()
         self._mark_landed()
-        while self._commit_gathered(quiet_ns=0):
+        while self._commit_gathered(dict.fromkeys(self._waits, (0, 0))):
             pass
 
     def _run(self) -> None:
@@ -121,7 +126,7 @@ class Committer:
     def _turn(self) -> None:
         did = self._commit_acts()
         self._mark_landed()
-        while not self._closing and self._commit_gathered(quiet_ns=self._quiet_ns):
+        while not self._closing and self._commit_gathered(self._waits):
             did = True
         self._look_back()
         if did or self._applied != self._memory.applied:
@@ -154,8 +159,8 @@ class Committer:
         aside = self._memory.require_history().branch() != payload["branch"]
         self._commit(lambda: changes, payload["subject"], payload["principal"], at, aside=aside)
 
-    def _commit_gathered(self, *, quiet_ns: int) -> bool:
-        """Makes one commit of what is at rest; tells whether there may be more.
+    def _commit_gathered(self, waits: Mapping[str, tuple[int, int]]) -> bool:
+        """Makes one commit of what is at rest by the waits (quiet, longest) of each pace; is there more?
 
         A file that cannot be read goes on waiting, and keeps no other from its commit. Raises what it met.
         """
@@ -164,7 +169,11 @@ class Committer:
             return False
         now_ns = memory.clock.now_ns()
         with memory.index.reader() as conn:
-            due = outbox.due(conn, now_ns, quiet_ns=quiet_ns, longest_ns=self._longest_ns)
+            due = [
+                each
+                for pace, (quiet_ns, longest_ns) in waits.items()
+                for each in outbox.due(conn, now_ns, quiet_ns=quiet_ns, longest_ns=longest_ns, pace=pace)
+            ]
         if not due:
             return False
         taken = due[:MOST_FILES]

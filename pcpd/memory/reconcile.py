@@ -152,13 +152,21 @@ def apply(
         removed = [file for file in lost if file not in held]
         put = _write(memory, tx, drafts, known)
         pages.remove(tx, *removed)
-        outbox.mark_all(tx, sorted({*put, *removed}), memory.clock.now_ns())
+        _mark(memory, tx, {*put, *removed}, drafts)
     losses.came_back(memory, [draft.row.file for draft in drafts])
     if put or removed:
         memory.applied += 1
         memory.versions_waiting.set()
         _notice_rules(memory, {*put, *removed})
     return Reconciled(len(put), len(removed), len(held))
+
+
+def _mark(memory: Memory, tx: Transaction, files: Collection[str], drafts: Sequence[Draft]) -> None:
+    """Notes what waits for a commit. Conversations, which grow line by line, wait longer than pages."""
+    talks = {draft.row.file for draft in drafts if draft.page and draft.page.is_conversation}
+    now_ns = memory.clock.now_ns()
+    outbox.mark_all(tx, sorted(file for file in files if file not in talks), now_ns)
+    outbox.mark_all(tx, sorted(file for file in files if file in talks), now_ns, pace="conversation")
 
 
 def _write(

@@ -212,6 +212,25 @@ def test_a_file_that_cannot_be_read_keeps_no_other_from_its_commit(
     opened.failures.clear()
 
 
+def test_conversations_wait_longer_than_pages(make_opened: Callable[..., Opened]) -> None:
+    """A page beside it is committed; the conversation when it has been quiet for a minute, or at the end."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    opened.save("talk.md", "<!-- pcp:message id=1 -->\nHello.\n")
+    opened.save("page.md", "a page\n")
+    until(lambda: "page.md" in _names(opened))
+    until(lambda: read.search(opened.memory, opened.person, "hello").total == 1)
+    until(lambda: status(opened.memory)["history"]["waiting"] == 1)
+    assert "talk.md" not in _names(opened)
+    opened.ahead_s += 61
+    opened.save("another.md", "another page\n")
+    until(lambda: "another.md" in _names(opened))
+    until(lambda: "talk.md" in _names(opened))
+    opened.save("talk.md", "<!-- pcp:message id=1 -->\nHello again.\n")
+    until(lambda: read.search(opened.memory, opened.person, "again").total == 1)
+    opened.close()
+    assert "again" in tracked(opened)["talk.md"]
+
+
 def test_the_committing_thread_lives_on_when_the_index_cannot_be_asked(
     make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
 ) -> None:
