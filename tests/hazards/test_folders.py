@@ -177,7 +177,7 @@ def test_a_sub_folder_that_cannot_be_listed_keeps_its_pages(short_opened: Opened
     ask.commit_all()
     assert len(git(opened.root, "ls-tree", "-r", "--name-only", "HEAD", "closed/").split()) == 20
     scan(opened)
-    assert ask.is_in_step()
+    until(ask.is_in_step)
     assert ask.notice("unreadable") == ""
 
 
@@ -192,7 +192,7 @@ def test_a_root_that_cannot_be_listed_deletes_nothing(short_opened: Opened) -> N
         assert "nothing in it is taken for deleted" in ask.notice("vault")
         assert read.search(opened.memory, opened.person, "zyxquartz").total == 20
     scan(opened)
-    assert ask.is_in_step()
+    until(ask.is_in_step)
     assert ask.notice("vault") == ""
 
 
@@ -208,7 +208,7 @@ def test_a_root_that_goes_and_comes_back_is_watched_again(opened: Opened, ask: A
     (opened.base / "away/later.md").write_text("zyxlater\n")
     (opened.base / "away").rename(opened.root)
     look_after(opened)
-    assert ask.is_in_step()
+    until(ask.is_in_step)
     assert (ask.notice("vault"), ask.notice("watch")) == ("", "")
     assert ask.found("zyxlater") == ["later"]
     opened.save("after.md", "zyxafter\n")
@@ -268,7 +268,7 @@ def test_another_vault_in_the_place_of_the_root_is_not_taken_for_it(
     shutil.rmtree(opened.root)
     (opened.base / "away").rename(opened.root)
     look_after(opened)
-    assert ask.is_in_step()
+    until(ask.is_in_step)
     opened.failures.clear()  # commits failed meanwhile
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Callable
 
+import pygit2
 import pytest
 
 from pcpd.memory import commits, read, upkeep
@@ -248,3 +249,41 @@ def test_the_commit_of_one_page_is_the_same_work_in_any_vault(opened: Opened, as
 def loose_objects(opened: Opened) -> int:
     """How many objects lie in files of their own."""
     return int(git(opened.root, "count-objects").split()[0])
+
+
+def test_a_configuration_that_git_cannot_read_is_told_and_pages_are_served(
+    opened: Opened, ask: Asked
+) -> None:
+    """`status` answers, and says why no history is kept meanwhile."""
+    opened.save("boiler.md", "zyxquartz\n")
+    until(lambda: ask.found("zyxquartz"))
+    ask.commit_all()
+    config = opened.root / ".git/config"
+    good = config.read_bytes()
+    config.write_bytes(good + b"[broken\n")
+    until(lambda: ask.status()["history"]["kept"] is False)  # type: ignore[index]
+    assert "config" in str(ask.status()["history"])
+    assert ask.found("zyxquartz") == ["boiler"]
+    config.write_bytes(good)
+    opened.save("new.md", "zyxnew\n")
+    until(lambda: ask.found("zyxnew"))
+    ask.commit_all()
+    assert git(opened.root, "show", "HEAD:new.md") == "zyxnew\n"
+    opened.failures.clear()
+
+
+def test_a_repository_that_cannot_be_made_is_told_and_pages_are_served(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where git's configuration in the home may not be read."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise pygit2.GitError("failed to stat '/home/sam/.gitconfig'")
+
+    monkeypatch.setattr("pygit2.init_repository", refuse)
+    opened = make_opened()
+    opened.save("boiler.md", "zyxquartz\n")
+    opened.open()
+    assert "/home/sam/.gitconfig" in Asked(opened).notice("history")
+    assert Asked(opened).found("zyxquartz") == ["boiler"]
+    assert not (opened.root / ".git").exists()

@@ -12,6 +12,7 @@ import pytest
 from pcpd.memory import commits, read, upkeep, write
 from pcpd.memory.doctor import status
 from pcpd.pages.edits import Edit
+from pcpd.vault.watch import Dirty
 from tests.hazards.conftest import Asked, git
 from tests.service.conftest import Machine
 from tests.vaults import Opened
@@ -193,7 +194,7 @@ def test_what_a_scan_found_is_committed_without_another_event(
 
     def late_release() -> None:
         if memory.index.writer._is_held:
-            until(lambda: not memory.versions_waiting.is_set())
+            until(lambda: not memory.versions_waiting.is_set() and memory.versions_waiting._cond._waiters)  # type: ignore[attr-defined]
         release()
 
     monkeypatch.setattr(memory.index, "release", late_release)
@@ -201,3 +202,18 @@ def test_what_a_scan_found_is_committed_without_another_event(
     upkeep.full_scan(memory)
     until(lambda: status(memory)["history"]["waiting"] == 0)
     assert git(opened.root, "show", "HEAD:boiler.md") == "zyxquartz\n"
+
+
+def test_a_page_that_is_missing_in_the_middle_of_a_save_is_not_gone(
+    make_opened: Callable[..., Opened],
+) -> None:
+    """Only what stays away for a moment is taken for deleted: the watcher says which that is."""
+    opened = make_opened().open(scan=False)
+    opened.save("boiler.md", "zyxquartz\n")
+    upkeep.full_scan(opened.memory)
+    assert opened.running
+    (opened.root / "boiler.md").unlink()
+    opened.running.steward._dirty(Dirty(frozenset({"boiler.md"})))
+    assert Asked(opened).found("zyxquartz") == ["boiler"]
+    opened.running.steward._dirty(Dirty(frozenset({"boiler.md"}), gone=frozenset({"boiler.md"})))
+    assert Asked(opened).found("zyxquartz") == []
