@@ -71,8 +71,10 @@ class Doors:
     greeting_s: float = 10.0
     port: int = 0
     traffic: int = 0
+    connected: int = 0
     handed_over: list[str] = field(default_factory=list)
     ended: list[bool] = field(default_factory=list)
+    relays: "list[Relayed]" = field(default_factory=list)
 
     @property
     def http_socket(self) -> Path:
@@ -152,6 +154,7 @@ class Doors:
 
     def _count(self, by: int) -> None:
         self.traffic += by
+        self.connected += max(by, 0)
 
     def ask(
         self,
@@ -190,7 +193,8 @@ class Doors:
 
     def relay(self, **greeting: Any) -> "Relayed":
         """Connects to the relay door and says something about who comes, if anything."""
-        return Relayed(self, greeting)
+        self.relays.append(Relayed(self, greeting))
+        return self.relays[-1]
 
 
 class Relayed:
@@ -273,6 +277,8 @@ def make_doors(make_opened: Callable[..., Opened]) -> Iterator[Callable[..., Doo
 
     yield make
     for doors, folder in made:
+        for relayed in doors.relays:
+            relayed.close()
         doors.close()
         until(lambda doors=doors: doors.traffic == 0)  # type: ignore[misc]
         shutil.rmtree(folder)

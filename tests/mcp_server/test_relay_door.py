@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pcpd.ledger import tokens
+from pcpd.ledger.ledger import Ledger
 from pcpd.mcp_server import lines, relay_door
 from pcpd.memory import read
 from tests.doors import Doors, Relayed
@@ -139,7 +140,7 @@ def test_connection_that_ends_before_it_greets_is_no_fault(doors: Doors) -> None
         relayed = doors.relay()
         relayed.link.sendall(said)
         relayed.close()
-    until(lambda: doors.traffic == 0)
+    until(lambda: (doors.connected, doors.traffic) == (2, 0))
 
 
 @pytest.mark.parametrize(
@@ -299,15 +300,25 @@ def test_many_connections_are_served_at_once(doors: Doors, greeted: Callable[...
     assert doors.traffic == 100
 
 
-def test_flood_of_wrong_tokens_delays_no_call(doors: Doors, greeted: Callable[..., Relayed]) -> None:
+def test_flood_of_wrong_tokens_delays_no_call(
+    doors: Doors, greeted: Callable[..., Relayed], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Proving a token is slow on purpose, and has threads of its own."""
-    relayed = greeted()
-    wrong = doors.token("agent:other")[:-6] + "aaaaaa"
+    relayed, wrong = greeted(), doors.token("agent:other")[:-6] + "aaaaaa"
+    let_go, real = threading.Event(), tokens.verify
+
+    def slow(ledger: Ledger, token: str) -> str | None:
+        if token == wrong:
+            let_go.wait(60)
+        return real(ledger, token)
+
+    monkeypatch.setattr(tokens, "verify", slow)
     flood = [doors.relay(principal="agent:other", token=wrong) for _ in range(40)]
+    until(lambda: doors.traffic == 41)
     assert relayed.data("search_memory", query="heat")["total"] == 1
+    let_go.set()
     for each in flood:
         assert each.hear()["error"]["code"] == "token.refused"
-        each.close()
 
 
 def test_revoked_token_ends_at_the_next_call(doors: Doors, greeted: Callable[..., Relayed]) -> None:

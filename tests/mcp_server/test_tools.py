@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pcpd.errors import Conflict
 from pcpd.mcp_server.budget import BYTES
 from pcpd.memory import read
 from tests.doors import Doors, Relayed
@@ -194,6 +195,24 @@ def test_errors_never_quote_what_is_huge(doors: Doors, tool: str, arguments: dic
     result = relayed.call(tool, **arguments)
     assert result["isError"]
     assert len(json.dumps(result, ensure_ascii=False)) < 10_000
+    relayed.close()
+
+
+def test_details_of_an_error_are_left_out_where_they_are_huge(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones are told as data and in the text."""
+    relayed = agent(doors)
+    for size in (10, 100_000):
+
+        def failing(*_: object, size: int = size, **__: object) -> None:
+            raise Conflict("room.what", "w" * size, hint="h" * size, details={"version": "v" * size})
+
+        monkeypatch.setattr(read, "read_page", failing)
+        result = relayed.call("read_page", path="boiler")
+        assert ("v" * 10 in texts(result)) == (size == 10)
+        assert ("details" in result["structuredContent"]["error"]) == (size == 10)
+        assert len(json.dumps(result)) < 10_000
     relayed.close()
 
 
