@@ -4,6 +4,7 @@ Before a file is touched, its new bytes are git objects, a version that no commi
 an idempotency key has noted what it means to do. Then one job of the keeper changes files and index.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -49,18 +50,20 @@ class Step:
         return version_of(self.data) if self.data is not None else ""
 
 
-def once(memory: Memory, caller: Caller, action: str, act: Callable[[], Written]) -> Written:
-    """Runs an act under its idempotency key, with its audit row.
+def once(
+    memory: Memory, caller: Caller, action: str, asked: Sequence[object], act: Callable[[], Written]
+) -> Written:
+    """Runs an act under its idempotency key, with its audit row. `asked` is all that the request said.
 
     One that was answered is answered again. One whose owner died before the answer is answered if the files are
-    what it meant them to be, done if they are as it found them, and refused (`write.unknown`) otherwise.
+    what it meant them to be, done if they are as it found them, and refused (`write.unknown`) otherwise. A key
+    that came with another request before is refused (`write.key-reused`).
     """
-    name = caller.principal.name
+    request = hashlib.sha256(repr((action, *asked)).encode("utf-8", "surrogatepass")).hexdigest()
     with audited(memory, caller, action) as note:
-        written = _answered(memory, caller) or act()
+        written = _answered(memory, caller, request) or act()
         note.paths = (written.path,)
-    if caller.key:
-        idempotency.settle(memory.ledger, name, caller.key, json.dumps({"written": asdict(written)}))
+    _settle(memory, caller, {"request": request, "written": asdict(written)})
     return written
 
 
@@ -96,12 +99,18 @@ def carry_out(
     return memory.keeper.run(Urgency.ACT, job).result()
 
 
-def _answered(memory: Memory, caller: Caller) -> Written | None:
+def _answered(memory: Memory, caller: Caller, request: str) -> Written | None:
     """Gives the answer of an act that was asked before under the same key, or None where it is to be done."""
     said = idempotency.recall(memory.ledger, caller.principal.name, caller.key) if caller.key else None
     if said is None:
         return None
     noted = json.loads(said)
+    if noted.get("request", request) != request:
+        raise Conflict(
+            "write.key-reused",
+            "this idempotency key came with another request before",
+            hint="give each request a key of its own",
+        )
     written = Written(**noted["written"])
     if "steps" not in noted or _are(memory, noted["steps"], "becomes"):
         return written
@@ -127,11 +136,13 @@ def _version_now(memory: Memory, file: str) -> str:
 
 
 def _note_intent(memory: Memory, caller: Caller, steps: Sequence[Step], meant: Written) -> None:
-    if not caller.key:
-        return
     noted = [{"file": step.file, "base": step.version, "becomes": step.becomes} for step in steps]
-    intent = json.dumps({"written": asdict(meant), "steps": noted})
-    idempotency.settle(memory.ledger, caller.principal.name, caller.key, intent)
+    _settle(memory, caller, {"written": asdict(meant), "steps": noted})
+
+
+def _settle(memory: Memory, caller: Caller, noted: dict[str, object]) -> None:
+    if caller.key:
+        idempotency.settle(memory.ledger, caller.principal.name, caller.key, json.dumps(noted))
 
 
 def _stored(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:

@@ -26,6 +26,8 @@ from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import to_z
 
+MOST_VERSIONS = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
@@ -208,12 +210,14 @@ def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
 def past_version(memory: Memory, caller: Caller, path: str, rev: str) -> tuple[str, bytes]:
     """Gives the file that `path` named at a version, and its bytes then. Raises `NotFound`.
 
-    A name that is gone now may have been a page's or an attachment's: the version decides.
+    A name that is gone now may have been a page's or an attachment's: the version decides. A page that was
+    renamed since is found under the name that it had then.
     """
     history = memory.require_history()
     commit = history.resolve(rev)
-    files = dict.fromkeys((file_named(memory, caller, path), PagePath(path.removesuffix(".md")).file, path))
-    for file in files:
+    now = file_named(memory, caller, path)
+    then = (each.file for each in history.log(now, limit=MOST_VERSIONS) if each.rev == commit)
+    for file in dict.fromkeys((now, PagePath(path.removesuffix(".md")).file, path, *then)):
         try:
             return file, history.show(file, commit)
         except NotFound:

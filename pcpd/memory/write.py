@@ -11,7 +11,7 @@ from pcpd.memory import reconcile
 from pcpd.memory.carry_out import Step, Written, carry_out, once
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import is_page, past_version, present_page
+from pcpd.memory.read import file_named, is_page, past_version, present_page
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
 from pcpd.pages.edits import Edit, apply_edits, touched_keys
@@ -51,7 +51,7 @@ def write_page(
         data = _replaced(memory, caller, page, read, proposed)
         return _change(memory, caller, page, read, data)
 
-    return once(memory, caller, "write_page", act)
+    return once(memory, caller, "write_page", (path, proposed, if_version, overwrite), act)
 
 
 def edit_page(
@@ -68,7 +68,7 @@ def edit_page(
             data = frontmatter.set_key(data, "updated", to_z(memory.clock.now()))
         return _change(memory, caller, page, read, data)
 
-    return once(memory, caller, "edit_page", act)
+    return once(memory, caller, "edit_page", (path, *edits, if_version), act)
 
 
 def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | None = None) -> Written:
@@ -81,7 +81,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
         meant = Written(str(page), read.version, "removed")
         return carry_out(memory, caller, [Step(page.file, None, read)], meant, f"Remove {page}")
 
-    return once(memory, caller, "remove_page", act)
+    return once(memory, caller, "remove_page", (path, if_version), act)
 
 
 def move_page(
@@ -100,21 +100,24 @@ def move_page(
         meant = Written(str(target), read.version, "moved")
         return carry_out(memory, caller, steps, meant, f"Move {page} to {target}", move=True)
 
-    return once(memory, caller, "move_page", act)
+    return once(memory, caller, "move_page", (path, to, if_version), act)
 
 
 def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
     """Brings an earlier version of a page back as a new version; nothing is rewritten."""
 
     def act() -> Written:
-        file, data = past_version(memory, caller, path, rev)
+        then, data = past_version(memory, caller, path, rev)
+        now = file_named(memory, caller, path)
+        # A page that was renamed since gets its text back under the name that it has.
+        file = now if memory.files.stat(now) is not None else then
         if any(part.startswith(".") for part in file.split("/")) or not reconcile.is_ours(memory, file):
             raise Invalid("path.closed", f"{path!r} is not restored: pcpd has no business there")
         read = memory.files.read(file, PAGE_LIMIT) if memory.files.stat(file) else None
         meant = Written(path, version_of(data), "restored")
         return carry_out(memory, caller, [Step(file, data, read)], meant, f"Restore {file} from {rev}")
 
-    return once(memory, caller, "restore", act)
+    return once(memory, caller, "restore", (path, rev), act)
 
 
 def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes] | None:

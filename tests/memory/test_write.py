@@ -264,3 +264,27 @@ def test_attachments_come_back_too(opened: Opened) -> None:
     assert (opened.root / "picture.png").read_bytes() == b"\x89PNG one"
     with pytest.raises(Invalid):
         write.restore(opened.memory, opened.person, ".pcp/context.yaml", first)
+
+
+def test_a_key_that_came_with_another_request_is_refused(opened: Opened) -> None:
+    """The old answer would be a lie about the new request."""
+    agent = opened.agent("agent:claude", "read", "write", key="k1")
+    write.write_page(opened.memory, agent, "one", Proposed("text"))
+    with pytest.raises(Conflict) as refused:
+        write.write_page(opened.memory, agent, "two", Proposed("text"))
+    assert refused.value.code == "write.key-reused"
+    assert opened.memory.files.stat("two.md") is None
+
+
+def test_a_renamed_page_is_shown_and_restored_under_the_name_it_had(opened: Opened) -> None:
+    """`log` follows the rename, so do `show` and `restore` with the versions that it lists."""
+    opened.save("old.md", "text that stays\n" * 5)
+    until(lambda: len(versions_of(opened, "old")) == 1)
+    write.move_page(opened.memory, opened.person, "old", "new")
+    until(lambda: len(read.log(opened.memory, opened.person, "new")) == 2)
+    first = read.log(opened.memory, opened.person, "new")[-1].rev
+    assert read.show(opened.memory, opened.person, "new", first).startswith(b"text that stays")
+    write.edit_page(opened.memory, opened.person, "new", [Edit("append", value="more\n")])
+    write.restore(opened.memory, opened.person, "new", first)
+    assert (opened.root / "new.md").read_text() == "text that stays\n" * 5
+    assert not (opened.root / "old.md").exists()
