@@ -39,13 +39,13 @@ def held_back(memory: Memory, reads: Reads, gone: Sequence[str]) -> frozenset[st
 
 
 def hold(memory: Memory, files: Sequence[str]) -> None:
-    """Keeps files back that HEAD has and the disk has not."""
+    """Keeps files back that HEAD has and the disk has not; keeper only."""
     memory.losses.held |= frozenset(files)
     _tell(memory)
 
 
-def came_back(memory: Memory, files: Sequence[str]) -> None:
-    """Takes files that are there again off the list of the lost; keeper only."""
+def let_go(memory: Memory, files: Sequence[str]) -> None:
+    """Takes files that are there again, or whose loss is meant, off the list of the lost; keeper only."""
     if memory.losses.held and not memory.losses.held.isdisjoint(files):
         memory.losses.held -= frozenset(files)
         _tell(memory)

@@ -127,19 +127,20 @@ class Memory:
             )
         return self.history
 
-    def reload_context(self) -> None:
-        """Reads context.yaml again; a bad one changes nothing and is told in `status`. Keeper only."""
+    def reload_context(self, tx: Transaction) -> None:
+        """Reads context.yaml again, and remakes what it decides of every page. Keeper only.
+
+        In the transaction that notes the file's new version, so that no kill parts the two; also when this context
+        is in force already, as after a start. A bad one changes nothing and is told in `status`.
+        """
         try:
             context = read_context(self.place.root)
         except PcpError as error:
             self.health.notice("context", f"{error.message}; the last good one stays in force")
             return
         self.health.notice("context", None)
-        changed = context != self.context
         self.context = context
-        if changed:
-            with self.transaction() as tx:
-                pages.reclass(tx, lambda declared: facts_under(context, declared))
+        pages.reclass(tx, lambda declared: facts_under(context, declared))
 
     def reload_rules(self) -> None:
         """Reads the ignore files again and asks for a scan under the new rules."""

@@ -6,6 +6,7 @@ file is still what was looked at, and writes one index transaction. There is no 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pcpd.errors import Broken
 from pcpd.index import outbox, pages
@@ -106,7 +107,7 @@ def reconcile(
     save, and will be told again. None: all may have.
     """
     done = Reconciled()
-    for chunk in _chunks(sorted(files)):
+    for chunk in chunks(sorted(files)):
         findings = [look(memory, file) for file in chunk]
         done += apply_on_keeper(memory, findings, urgency, gone=gone)
     return done
@@ -129,16 +130,36 @@ def apply_on_keeper(
     return job() if memory.keeper.is_here() else memory.keeper.run(urgency, job).result()
 
 
+def remove(memory: Memory, files: Sequence[str], urgency: Urgency) -> Reconciled:
+    """Takes files that a listing found gone out of the index, in slices. Waits for the keeper.
+
+    Whether that is a mass loss is judged over all of them at once.
+    """
+
+    def judge() -> frozenset[str]:
+        with memory.transaction() as tx:
+            return losses.held_back(memory, tx, files)
+
+    held = memory.keeper.run(urgency, judge).result() if files else frozenset()
+    done = Reconciled(held=len(held))
+    for chunk in chunks([file for file in files if file not in held]):
+        findings = [Gone(file) for file in chunk]
+        done += memory.keeper.run(urgency, partial(apply, memory, findings, are_judged=True)).result()
+    return done
+
+
 def apply(
     memory: Memory,
     findings: Sequence[Finding],
     *,
     gone: Collection[str] | None = None,
     hold: bool = False,
+    are_judged: bool = False,
 ) -> Reconciled:
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only.
 
-    Unless `hold`, what a scan held open is committed first, so that readers see this at once.
+    Unless `hold`, what a scan held open is committed first, so that readers see this at once. `are_judged`: the
+    removals are no mass loss, or one that is meant.
     """
     checked = _checked(memory, findings)
     if not hold:
@@ -148,12 +169,14 @@ def apply(
         known = pages.versions(tx, [_file_of(finding) for finding in checked])
         lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
         lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
-        held = losses.held_back(memory, tx, lost)
+        held = frozenset() if are_judged else losses.held_back(memory, tx, lost)
         removed = [file for file in lost if file not in held]
         put = _write(memory, tx, drafts, known)
         pages.remove(tx, *removed)
         _mark(memory, tx, {*put, *removed}, drafts)
-    losses.came_back(memory, [draft.row.file for draft in drafts])
+        if CONTEXT_FILE in put or CONTEXT_FILE in removed:
+            memory.reload_context(tx)
+    losses.let_go(memory, [draft.row.file for draft in drafts])
     if put or removed:
         memory.applied += 1
         memory.versions_waiting.set()
@@ -216,13 +239,14 @@ def _file_of(finding: Finding) -> str:
 
 
 def _notice_rules(memory: Memory, touched: Collection[str]) -> None:
-    """A changed context or ignore file changes what other files mean: that is done anew for all of them."""
+    """A changed context or ignore file changes what other files mean, and that is seen at once."""
     if CONTEXT_FILE in touched:
-        memory.reload_context()
+        memory.index.release()
     if any(file.rpartition("/")[2] in {".gitignore", ".pcpignore"} for file in touched):
         memory.reload_rules()
 
 
-def _chunks(files: Sequence[str]) -> Iterable[Sequence[str]]:
+def chunks(files: Sequence[str]) -> Iterable[Sequence[str]]:
+    """Cuts what is to be done into slices, between which the keeper does what is more urgent."""
     for start in range(0, len(files), CHUNK):
         yield files[start : start + CHUNK]

@@ -107,6 +107,24 @@ def test_a_changed_context_reclasses_pages_at_once(opened: Opened) -> None:
     assert doctor.compare(opened.memory) == []
 
 
+def test_a_context_that_changed_while_no_owner_ran_reclasses_pages(opened: Opened) -> None:
+    """As a pull does: what agents may see by the new one is what the index says after the start."""
+    opened.save("note.md", "zyxquartz\n")
+    opened.save("me.md", "zyxquartz, profile\n")
+    until(lambda: found(opened, "zyxquartz") == 2)
+    opened.close()
+    file = opened.root / ".pcp" / "context.yaml"
+    file.write_text(file.read_text().replace("personal", "work") + "profile: me\n")
+    opened.open()
+    agent = opened.agent("agent:claude", "read", partition="personal")
+    assert read.search(opened.memory, agent, "zyxquartz").total == 0
+    assert (
+        read.search(opened.memory, opened.agent("agent:bob", "read", partition="work"), "zyxquartz").total
+        == 2
+    )
+    assert doctor.compare(opened.memory) == []
+
+
 def test_a_bad_context_changes_nothing_and_is_said(opened: Opened) -> None:
     """The last good one stays in force."""
     before = opened.memory.context
