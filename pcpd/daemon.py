@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pcpd import __version__, journal
+from pcpd import __version__, heap, journal
 from pcpd.errors import Broken, PcpError, Unavailable
 from pcpd.memory import begin
 from pcpd.memory.commits import Committer
@@ -89,6 +89,7 @@ def run(
     without a client; owners that clients start have it. Raises `Unavailable` (`vault.owned`) when the vault is
     owned already, and what opening the media or the first scan raises.
     """
+    heap.use_one_arena()
     root = root.resolve()
     lock = VaultLock()
     media = None

@@ -166,9 +166,7 @@ def _count(tx: Transaction, kind: int, pages: int, size: int) -> None:
     No trigger does this: a statement with triggers makes FTS5 write out what it has gathered, as a segment of its
     own, which costs a scan a tenth of its time.
     """
-    tx.execute(
-        "UPDATE classes SET pages = pages + ?, tokens = tokens + ? WHERE id = ?", (pages, size, kind)
-    )
+    tx.execute("UPDATE classes SET pages = pages + ?, tokens = tokens + ? WHERE id = ?", (pages, size, kind))
 
 
 def _varints(record: bytes) -> Iterator[int]:

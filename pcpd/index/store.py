@@ -146,6 +146,10 @@ class Index:
         with self.transaction() as tx:
             return fulltext.merge_step(tx)
 
+    def shrink(self) -> None:
+        """Lets go of memory that bulk work took, on the thread that writes; readers keep theirs."""
+        self.writer.shrink()
+
     def wal_bytes(self) -> int:
         """The size of the `-wal`: much of it makes readers slower, so it is time for `checkpoint`."""
         return _size(_wal(self.path))

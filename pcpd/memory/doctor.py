@@ -81,6 +81,7 @@ def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     if not deep:
         return {"ok": memory.health.in_step, **found}
     found["differences"] = compare(memory)
+    upkeep.let_go(memory)
     return {"ok": not found["differences"], **found}
 
 

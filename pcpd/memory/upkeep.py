@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pcpd import heap
 from pcpd.errors import Conflict, PcpError
 from pcpd.index import outbox, pages
 from pcpd.index.store import Index
@@ -17,6 +18,7 @@ from pcpd.vault.scan import Listing, scan
 
 COMPARED = "compared with HEAD"
 HELD_FILES = 16 * reconcile.CHUNK
+MANY = 1000
 WAL_BYTES = 16 * 1024 * 1024
 
 
@@ -38,6 +40,8 @@ def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
     removed = [file for file in plan.removed if not _is_unreadable(file, listing)]
     todo = [*plan.added, *plan.changed, *plan.suspects]
     done = _remove(memory, removed) + _bring_in(memory, todo)
+    if len(removed) + len(todo) > MANY:
+        let_go(memory)
     memory.health.notice("unreadable", _told(listing))
     memory.health.proved_at = memory.clock.now()
     memory.health.in_step = not listing.unreadable and not memory.losses.held
@@ -76,6 +80,12 @@ def _let_readers_see(memory: Memory) -> None:
     memory.versions_waiting.set()  # whoever looked before saw nothing of what was held
     if memory.index.wal_bytes() > WAL_BYTES:
         memory.index.checkpoint()
+
+
+def let_go(memory: Memory) -> None:
+    """Gives back the memory that bulk work took. Not on the keeper."""
+    memory.keeper.run(Urgency.SCAN, memory.index.shrink).result()
+    heap.give_back()
 
 
 def _remove(memory: Memory, files: Sequence[str]) -> Reconciled:
@@ -150,6 +160,10 @@ def fill(memory: Memory, index: Index, what: str) -> list[str]:
         ]
         with index.transaction() as tx:
             pages.put_all(tx, [reconcile.put_of(memory, draft) for draft in drafts])
+        if index.wal_bytes() > WAL_BYTES:
+            index.release()
+            index.checkpoint()
+            index.hold()
     index.release()
     memory.show_work(what, 0, 0)
     return files
@@ -165,6 +179,7 @@ def rebuild(memory: Memory) -> dict[str, Any]:
         raise
     carried = memory.keeper.run(Urgency.ACT, lambda: memory.index.swap(new)).result()
     full_scan(memory)
+    let_go(memory)
     if not carried:
         # What waited for a commit is not known any more: every file is looked at once.
         memory.keeper.run(Urgency.SCAN, lambda: mark_all(memory, files)).result()

@@ -60,8 +60,8 @@ CREATE VIRTUAL TABLE words USING fts5(
 
 -- Merging is not the writer's work: a new segment a transaction, merged when the owner is idle
 -- (`fulltext.merge_step`). The bound is near the most that FTS5 can hold: reaching it costs one writer a second.
-INSERT INTO stems (stems, rank) VALUES ('automerge', 0), ('crisismerge', 1500), ('hashsize', 8388608);
-INSERT INTO words (words, rank) VALUES ('automerge', 0), ('crisismerge', 1500), ('hashsize', 8388608);
+INSERT INTO stems (stems, rank) VALUES ('automerge', 0), ('crisismerge', 1500), ('hashsize', 4194304);
+INSERT INTO words (words, rank) VALUES ('automerge', 0), ('crisismerge', 1500), ('hashsize', 4194304);
 
 -- What the two hold, term by term; no storage of their own. For counting and for comparing with a rebuild.
 CREATE VIRTUAL TABLE stems_terms USING fts5vocab (stems, row);
