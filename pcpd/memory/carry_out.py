@@ -83,20 +83,32 @@ def carry_out(
     _note_intent(memory, caller, steps, meant)
 
     def job() -> Written:
-        with memory.transaction():
-            pass  # an index that another program has locked refuses the act here, before a file is changed
-        copy = _apply_steps(memory, steps, move=move)
+        # Before a file is changed: a kill after that must not lose the only note of what it was, and an index that
+        # another program has locked refuses the act here.
+        names = ", ".join(str(each["file"]) for each in unseen)
+        before = {**act, "changes": unseen, "principal": "", "subject": f"Save {names}"}
+        with memory.transaction() as tx:
+            noted = [outbox.add(tx, "commit", before)] if unseen else []
+        try:
+            copy = _apply_steps(memory, steps, move=move)
+        except BaseException:
+            _take_back(memory, noted, [step.file for step in steps])
+            raise
         reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
         with memory.transaction() as tx:
-            if unseen:
-                names = ", ".join(str(each["file"]) for each in unseen)
-                before = {**act, "changes": unseen, "principal": "", "subject": f"Save {names}"}
-                outbox.add(tx, "commit", before)
             outbox.add(tx, "commit", act)
         memory.versions_waiting.set()
         return Written(meant.path, meant.version, meant.outcome, copy)
 
     return memory.keeper.run(Urgency.ACT, job).result()
+
+
+def _take_back(memory: Memory, noted: Sequence[int], files: Sequence[str]) -> None:
+    """Forgets the note of an act that changed nothing. It may be on its way to git: what is on disk then follows."""
+    if noted:
+        with memory.transaction() as tx:
+            outbox.done(tx, noted)
+            outbox.mark_all(tx, files, memory.clock.now_ns())
 
 
 def _answered(memory: Memory, caller: Caller, request: str) -> Written | None:

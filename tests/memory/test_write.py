@@ -7,6 +7,7 @@ import pytest
 from pcpd.errors import Conflict, Denied, Invalid, NotFound
 from pcpd.history.versions import Version
 from pcpd.memory import carry_out, read, reconcile, write
+from pcpd.memory.doctor import status
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
 from tests.vaults import Opened
@@ -30,6 +31,49 @@ def test_a_persons_save_that_no_commit_has_yet_is_committed_before_an_act_replac
     write.edit_page(opened.memory, opened.person, "note", [Edit("append", value="and more\n")])
     until(lambda: len(versions_of(opened, "note")) == 2)
     assert versions_of(opened, "note") == [b"what the person wrote\n", b"what the person wrote\nand more\n"]
+
+
+def test_an_owner_that_dies_in_an_act_has_noted_what_it_was_about_to_bury(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the file's replacement and the end of the act, nothing else knows of the person's save."""
+    opened = make_opened(ahead_s=3600, quiet_s=3600).open()
+    opened.save("note.md", "what the person wrote\n")
+    until(lambda: read.search(opened.memory, opened.person, "person").results)
+
+    def dies(*_: object, **__: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reconcile, "apply", dies)
+        with pytest.raises(Died):
+            write.write_page(opened.memory, opened.person, "note", Proposed("by an act\n"), overwrite=True)
+    opened.failures.clear()  # the watcher met the same
+    opened.restart()
+    until(lambda: b"what the person wrote\n" in versions_of(opened, "note"))
+    opened.running.committer.flush()  # type: ignore[union-attr]
+    assert versions_of(opened, "note") == [b"what the person wrote\n", b"by an act\n"]
+
+
+def test_an_act_that_is_refused_leaves_no_older_version_on_top(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The editor was faster: its version is what history has at last."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    opened.save("note.md", "first\n")
+    until(lambda: read.search(opened.memory, opened.person, "first").results)
+    plain = carry_out._apply_steps
+
+    def late(*arguments: object, **options: object) -> object:
+        opened.save("note.md", "second\n")
+        return plain(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(carry_out, "_apply_steps", late)
+    with pytest.raises(Conflict):
+        write.write_page(opened.memory, opened.person, "note", Proposed("act\n"), overwrite=True)
+    until(lambda: versions_of(opened, "note")[-1:] == [b"second\n"])
+    until(lambda: status(opened.memory)["history"]["waiting"] == 0)
+    assert versions_of(opened, "note")[-1] == b"second\n"
 
 
 def test_every_version_that_agents_write_is_a_commit_with_their_name(opened: Opened) -> None:
