@@ -39,7 +39,10 @@ def config_command(ctx: click.Context) -> None:
         output.document({"settings": settings, "folders": folders})
         return
     output.table(("setting", "value", "from"), [(name, *row.values()) for name, row in settings.items()])
-    output.table(("folder", "path", "is there"), [(name, *row.values()) for name, row in folders.items()])
+    there = [
+        (name, row["path"], "there" if row["is_there"] else "not there") for name, row in folders.items()
+    ]
+    output.table(("folder", "path", "now"), there)
 
 
 @config_command.command("completion", short_help="Print the completion script of a shell")

@@ -1,5 +1,7 @@
 """Commands by which a person lets agents in and out: token, grant, revoke."""
 
+from typing import Any
+
 import click
 
 from pcpd.cli import output
@@ -101,15 +103,14 @@ def grant_command(
         "until": until,
     }
     body = {name: value for name, value in wish.items() if value is not None}
-    answer = invocation.ask("POST", "grants", body=body).json()
+    answer: dict[str, Any] = invocation.ask("POST", "grants", body=body).json()
     if invocation.is_json:
         output.document(answer)
     else:
-        say(
-            f"Granted to {principal}: {rights}."
-            if answer.get("granted", True)
-            else "That was granted already."
-        )
+        given = answer["grant"]
+        what, places, kinds = (_cell(given[key]) for key in ("rights", "partitions", "categories"))
+        word = "Granted" if answer["granted"] else "Granted already"
+        say(f"{word} to {principal}: {what}. Where: {places}. On: {kinds}.")
 
 
 @command("revoke", short_help="Take all grants and tokens of a principal back")
@@ -128,7 +129,8 @@ def _revoke(invocation: Invocation, body: dict[str, object]) -> None:
     grants, tokens = (
         value if isinstance(value := answer.get(key), int) else 0 for key in ("grants", "tokens")
     )
-    say(f"Taken back: {counted(grants, 'grant')}, {counted(tokens, 'token')}.")
+    taken = [] if "token" in body else [counted(grants, "grant")]
+    say(f"Taken back: {', '.join([*taken, counted(tokens, 'token')])}.")
 
 
 def _list_grants(invocation: Invocation) -> None:

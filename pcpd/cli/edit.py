@@ -98,7 +98,10 @@ def _apply(invocation: Invocation, path: str, edits: Sequence[Edit], if_version:
 
     body = {"edits": edits}
     answer = invocation.ask("PATCH", f"pages/{quoted(path)}", body=body, headers=matching(if_version))
-    show_written(invocation, answer.json())
+    written = answer.json()
+    if written["outcome"] == "replaced" and not invocation.is_json:
+        written["outcome"] = "edited"
+    show_written(invocation, written)
 
 
 def _open(invocation: Invocation, path: str, if_version: str | None) -> None:
@@ -139,8 +142,11 @@ def _edit_file(file: Path, invocation: Invocation) -> None:
     try:
         status = subprocess.run([*shlex.split(editor), os.fspath(file)], check=False).returncode
     except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise Broken(
-            "edit.editor", f"cannot start the editor {editor!r}: {error}", hint="set EDITOR"
+            "edit.editor",
+            f"cannot start the editor {editor!r}: {why}",
+            hint="set EDITOR to one that is there",
         ) from error
     if status:
         raise Broken("edit.editor", f"the editor {editor!r} ended with status {status}; nothing was written")

@@ -55,6 +55,8 @@ def _as_ours(error: Exception) -> PcpError:
     """Gives the error of our tree that one of click's or the system's stands for."""
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "pcpd"
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message would be the whole help
+            return Usage("cli.usage", "Missing command.", hint=f"`{path} --help` lists them")
         return Usage("cli.usage", error.format_message(), hint=f"`{path} --help` tells how")
     if isinstance(error, click.ClickException):
         return Broken("cli.failed", error.format_message())

@@ -6,7 +6,7 @@ import click
 
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command, page_argument
-from pcpd.cli.output import line, plain, say, styled
+from pcpd.cli.output import counted, line, plain, say, styled
 from pcpd.cli.pages import show_written
 from pcpd.errors import Usage
 
@@ -38,9 +38,12 @@ def log_command(invocation: Invocation, page: str, limit: int, before: str | Non
          each["subject"])
         for each in versions
     ]  # fmt: skip
-    output.table(("version", "at", "by", "change", "file", "subject"), rows)
-    if len(rows) == limit:
-        say(f"There may be more: go on with --before {versions[-1]['rev']}")
+    columns = ("version", "at", "by", "change", "file", "subject")
+    # A terminal is too narrow for all: what the subject tells is left to it.
+    shown = range(6) if not sys.stdout.isatty() else (0, 1, 2, 3, 5) if path else (0, 1, 2, 5)
+    output.table([columns[each] for each in shown], [[row[each] for each in shown] for row in rows])
+    more = f" There may be more: go on with --before {versions[-1]['rev']}" if len(rows) == limit else ""
+    say(f"{counted(len(rows), 'version')}.{more}")
 
 
 @command("diff", short_help="Show what changed between versions")
@@ -56,6 +59,8 @@ def diff_command(invocation: Invocation, page: str, old: str | None, new: str | 
     data = invocation.ask("GET", "diff", query={"path": path, "old": old, "new": new}).data
     if invocation.is_json:
         output.document({"path": path, "old": old, "new": new, "diff": data.decode(errors="replace")})
+    elif not data:
+        say("No difference.")
     elif not sys.stdout.isatty():
         output.raw(data)
     else:

@@ -1,6 +1,7 @@
 """What one call of the command line works with: the vault it means, settings, and a connection to the owner."""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,7 +50,7 @@ class Invocation:
             raise NotFound(
                 "vault.none",
                 f"{root} is no vault: it has no {MARK}",
-                hint=f"make it one: `pcpd init {root}`",
+                hint=f"make it one: `pcpd init {shlex.quote(str(root))}`",
             )
         return root
 

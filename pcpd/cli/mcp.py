@@ -1,14 +1,16 @@
 """The command mcp: the relay that MCP clients start, and the entry by which they start it."""
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, common
-from pcpd.cli.output import say
+from pcpd.cli.output import line, say
 from pcpd.errors import Usage
 
 TOKEN = "PCPD_TOKEN"  # noqa: S105 - the variable's name
@@ -59,13 +61,23 @@ def mcp_config(
     root = invocation.root()
     if new_token:
         token = str(invocation.ask("POST", "tokens", body={"principal": principal}).json()["token"])
-    entry = server_entry(root, principal, token or _PLACEHOLDER)
-    output.document({"mcpServers": {name: entry}})
+    entry = {"mcpServers": {name: server_entry(root, principal, token or _PLACEHOLDER)}}
+    if invocation.is_json:
+        output.document(entry)
+    else:
+        line(json.dumps(entry, ensure_ascii=False, indent=2))
     if not token:
         say(
             f"Make the token with `pcpd token create --principal {principal}` and put it where the entry says so."
         )
-    say(f"Without a grant the agent sees nothing: pcpd grant {principal} --rights read")
+    if not new_token or not _has_grant(invocation, principal):
+        say(f"Without a grant the agent sees nothing: pcpd grant {principal} --rights read")
+
+
+def _has_grant(invocation: Invocation, principal: str) -> bool:
+    """Tells whether the agent may see anything; a grant to `agent:a` is one to `agent:a/2` too."""
+    answer: dict[str, Any] = invocation.ask("GET", "grants").json()
+    return any(f"{principal}/".startswith(f"{grant['principal']}/") for grant in answer["grants"])
 
 
 def server_entry(root: Path, principal: str, token: str) -> dict[str, object]:

@@ -1,7 +1,9 @@
 """Printing: results to stdout, all else to stderr, nothing that a page says can steer the terminal."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 
 import click
@@ -10,6 +12,8 @@ import click
 _UNSAFE = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _UNSAFE}
 _ESCAPES |= {9: "\\t", 10: "\\n", 13: "\\r"}
+_WHOLE = 20  # columns of a time such as 2026-01-05T10:00:00Z
+_NARROWEST = 40
 
 
 def plain(text: object) -> str:
@@ -50,8 +54,29 @@ def document(value: object) -> None:
     raw(data + b"\n")
 
 
+def pairs(rows: Iterable[tuple[str, object]]) -> None:
+    """Prints one line a subject, what is said of it aligned."""
+    said = [(name, plain(text)) for name, text in rows]
+    width = max((len(name) for name, _ in said), default=0)
+    for name, text in said:
+        line(f"{name:{width}}  {text}")
+
+
+def indented(text: str) -> None:
+    """Prints text four columns in, wrapped to the terminal; on one line where there is none."""
+    if not sys.stdout.isatty():
+        line(f"    {text}")
+        return
+    width = max(shutil.get_terminal_size().columns, _NARROWEST)
+    for each in textwrap.wrap(text, width - 4, break_on_hyphens=False):
+        line(f"    {each}")
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints rows: aligned under headings on a terminal, else their cells with tabs between."""
+    """Prints rows: aligned under headings on a terminal, else their cells with tabs between.
+
+    Where the terminal is narrow, long cells are folded; dates, versions and the like stay whole.
+    """
     cells = [[plain("" if cell is None else cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:
@@ -64,13 +89,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     from rich.text import Text
 
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        shown.add_column(column, overflow="fold")
+    for number, column in enumerate(columns):
+        longest = max(len(row[number]) for row in cells)
+        shown.add_column(column, overflow="fold", no_wrap=longest <= _WHOLE)
     for row in cells:
         shown.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(shown)
 
 
-def counted(number: int, noun: str) -> str:
-    """Gives a number with its noun: `1 page`, `2 pages`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, many: str = "") -> str:
+    """Gives a number with its noun: `1 page`, `2 pages`; `many` where the plural is another one."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {many or f'{noun}s'}"

@@ -10,6 +10,7 @@ import click
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command, page_argument
 from pcpd.cli.output import plain, say
+from pcpd.errors import Conflict
 
 based = click.option(
     "--if-version",
@@ -60,14 +61,20 @@ def write_command(
     from pcpd.client.http import quoted
 
     path = page_argument(invocation.root(), page)
-    data = source.read_bytes() if source and str(source) != "-" else sys.stdin.buffer.read()
-    query = {"overwrite": 1 if overwrite else None}
-    show_written(
-        invocation,
-        invocation.ask(
-            "PUT", f"pages/{quoted(path)}", query=query, body=data, headers=matching(if_version)
-        ).json(),
-    )
+    if source and str(source) != "-":
+        data = source.read_bytes()
+    else:
+        if sys.stdin.isatty():
+            say("Type the page's text; Ctrl-D ends it, Ctrl-C writes nothing.")
+        data = sys.stdin.buffer.read()
+    query, headers = {"overwrite": 1 if overwrite else None}, matching(if_version)
+    try:
+        written = invocation.ask("PUT", f"pages/{quoted(path)}", query=query, body=data, headers=headers)
+    except Conflict as error:
+        if error.code == "page.exists":
+            error.hint = "--overwrite replaces it; or choose another path"
+        raise
+    show_written(invocation, written.json())
 
 
 @command("move", short_help="Give a page another path")

@@ -48,7 +48,7 @@ def search_command(
     for hit in answer["results"]:
         line(styled(plain(hit["path"]), "green") + "  " + styled(plain(hit["title"]), "white", is_bold=True))
         if snippet := " ".join(str(hit.get("snippet") or "").split()):
-            line(f"    {plain(snippet)}")
+            output.indented(plain(snippet))
     _say_how_many(answer, "results", "page")
 
 

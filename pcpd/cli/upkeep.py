@@ -20,7 +20,7 @@ def status_command(invocation: Invocation) -> None:
     if invocation.is_json:
         output.document(answer)
         return
-    output.table(("", ""), _status_rows(answer))
+    output.pairs(_status_rows(answer))
     for notice in _items(answer.get("notices")):
         line(f"{styled('notice:', 'yellow')} {plain(notice.get('topic'))}: {plain(notice.get('text'))}")
 
@@ -30,19 +30,26 @@ def _status_rows(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     vault, owner = _mapping(answer.get("vault")), _mapping(answer.get("owner"))
     yield "vault", f"{vault.get('root', '')} ({vault.get('id', '')})"
     yield "owner", f"process {owner.get('pid')}, version {owner.get('version')}, {owner.get('url')}"
-    problems = answer.get("problems") or 0
-    yield (
-        "pages",
-        counted(answer.get("pages") or 0, "page") + (f", {problems:,} with problems" if problems else ""),
-    )
+    yield "pages", _page_words(answer)
     index = _mapping(answer.get("index"))
     state = "in step" if index.get("in_step") else "not in step yet"
-    yield "index", f"{state}, proved {index.get('proved_at') or 'never'}"
+    by = f", watched by {owner['watch']}" if owner.get("watch") else ""
+    yield "index", f"{state}, proved {index.get('proved_at') or 'never'}{by}"
     yield "history", _history_words(_mapping(answer.get("history")))
     if answer.get("lost"):
         yield "lost", f"{counted(answer['lost'], 'page')} gone at once, kept back: see `pcpd accept`"
-    for left in _items(answer.get("left_out")):
-        yield "left out", str(left.get("file", left))
+    for file, why in answer.get("left_out") or ():
+        yield "left out", f"{file} ({str(why).replace('-', ' ')})"
+
+
+def _page_words(answer: Mapping[str, Any]) -> str:
+    """Says how many pages and other files there are, and how many pages have problems."""
+    words = counted(answer.get("pages") or 0, "page")
+    if problems := answer.get("problems"):
+        words += f", {problems:,} with problems (see `pcpd doctor`)"
+    if others := answer.get("attachments"):
+        words += f", {counted(others, 'other file')}"
+    return words
 
 
 def _history_words(history: Mapping[str, Any]) -> str:
@@ -54,7 +61,8 @@ def _history_words(history: Mapping[str, Any]) -> str:
         words.append(f"a {history['operation']} is under way")
     if history.get("detached"):
         words.append("HEAD is detached")
-    words.append(f"{counted(history.get('waiting') or 0, 'version')} waiting to be committed")
+    waiting = history.get("waiting") or 0
+    words.append(f"{counted(waiting, 'version')} waiting to be committed" if waiting else "all committed")
     return ", ".join(words)
 
 
@@ -65,25 +73,42 @@ def doctor_command(invocation: Invocation, *, deep: bool) -> int:
 
     Changes nothing. Exit status 1 when something is wrong with the index; a page with a problem is not.
     """
-    answer = invocation.ask("POST", "doctor", body={"deep": deep}).json()
+    answer: dict[str, Any] = invocation.ask("POST", "doctor", body={"deep": deep}).json()
     if invocation.is_json:
         output.document(answer)
         return _verdict(answer)
-    for problem in _items(answer.get("problems")):
-        place = problem.get("path") or problem.get("file") or ""
-        at = f":{problem['line']}" if problem.get("line") else ""
-        line(
-            f"{styled(plain(place) + at, 'green')}  {plain(problem.get('message') or problem.get('code') or '')}"
-        )
-    differences = answer.get("differences")
-    for difference in differences if isinstance(differences, list) else []:
-        line(f"{styled('difference', 'red')}  {plain(difference)}")
-    say(
-        "All is well."
-        if _verdict(answer) == 0
-        else "The index differs from the vault: `pcpd rebuild` makes it anew."
-    )
+    for problem in answer["problems"]:
+        at = f":{problem['line']}" if problem["line"] else ""
+        line(f"{styled(plain(problem['file']) + at, 'green')}  {plain(problem['message'])}")
+    for clash in answer["clashes"]:
+        line(f"{styled('clash:', 'yellow')} {plain(', '.join(clash))}")
+    for notice in answer["notices"]:
+        line(f"{styled('notice:', 'yellow')} {plain(notice['topic'])}: {plain(notice['text'])}")
+    for difference in answer.get("differences") or ():
+        words = " ".join(difference[key] for key in ("what", "table", "name"))
+        line(f"{styled('difference:', 'red')} {plain(words)}")
+    say(_doctor_words(answer))
     return _verdict(answer)
+
+
+def _doctor_words(answer: Mapping[str, Any]) -> str:
+    """Says in one line what the doctor found."""
+    if _verdict(answer):
+        if answer.get("differences"):
+            return "The index differs from the vault: `pcpd rebuild` makes it anew."
+        return "The index is not in step with the vault yet: `pcpd status` says why."
+    problems, clashes = answer["problems"], answer["clashes"]
+    if not problems and not clashes and not answer["notices"]:
+        return "All is well."
+    words = []
+    if problems:
+        files = {each["file"] for each in problems}
+        words.append(f"{counted(len(problems), 'problem')} in {counted(len(files), 'file')}")
+    if clashes:
+        words.append(counted(len(clashes), "clash", "clashes"))
+    words.append("the index equals one made anew" if "differences" in answer else "the index is in order")
+    said = "; ".join(words)
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _verdict(answer: Mapping[str, Any]) -> int:
@@ -117,15 +142,14 @@ def accept_command(invocation: Invocation, *, copy: bool) -> None:
 
     When most pages vanish at once, pcpd keeps what it knows of them until this says that it was meant.
     """
-    answer = invocation.ask("POST", "accept", body={"copy": copy}).json()
+    answer: dict[str, Any] = invocation.ask("POST", "accept", body={"copy": copy}).json()
     if invocation.is_json:
         output.document(answer)
     elif copy:
         say("This copy has taken over the state of the original, with its grants and tokens.")
     else:
-        accepted = answer.get("accepted")
-        number = len(accepted) if isinstance(accepted, list) else accepted
-        say(f"Accepted: {counted(number if isinstance(number, int) else 0, 'page')} gone.")
+        number = answer["accepted"]
+        say(f"Accepted: {counted(number, 'page')} gone." if number else "There was nothing to accept.")
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -240,8 +240,11 @@ def test_token_is_shown_alone_on_stdout(scene: Scene, pcpd: Pcpd) -> None:
 
 def test_grant_sends_what_was_said_and_no_more(scene: Scene, pcpd: Pcpd) -> None:
     """Defaults are the owner's."""
-    owner = scene.owner(http=lambda request: ok({"granted": True, "grants": [], "tokens": []}))
-    assert pcpd("grant", "agent:c", "--rights", "read, write").status == 0
+    grant = {"rights": ["read", "write"], "partitions": ["p"], "categories": ["semantic", "profile"]}
+    answer = {"granted": True, "grant": grant, "grants": [], "tokens": []}
+    owner = scene.owner(http=lambda request: ok(answer))
+    done = pcpd("grant", "agent:c", "--rights", "read, write")
+    assert done.err == "Granted to agent:c: read, write. Where: p. On: semantic, profile.\n"
     assert asked(owner).json() == {
         "principal": "agent:c",
         "rights": ["read", "write"],
@@ -268,12 +271,23 @@ def test_revoke_takes_a_principal_or_one_token(scene: Scene, pcpd: Pcpd) -> None
 @pytest.mark.parametrize(("is_well", "status"), [(True, 0), (False, 1)])
 def test_doctor_fails_when_the_index_differs(scene: Scene, pcpd: Pcpd, *, is_well: bool, status: int) -> None:
     """Scripts look at the status."""
-    problems = [{"path": "a", "code": "page.yaml", "message": "line 3", "line": 3}]
-    answer = {"ok": is_well, "differences": [] if is_well else ["page a is missing"], "problems": problems}
+    problems = [{"file": "a.md", "code": "page.yaml", "message": "it is odd", "line": 3}]
+    differences = [] if is_well else [{"what": "missing", "table": "pages", "name": "a"}]
+    answer = {
+        "ok": is_well,
+        "differences": differences,
+        "problems": problems,
+        "clashes": [["b", "B"]],
+        "notices": [],
+    }
     owner = scene.owner(http=lambda request: ok(answer))
     done = pcpd("doctor", "--deep")
     assert done.status == status
-    assert "a:3  line 3" in done.text
+    assert "a.md:3  it is odd" in done.text
+    assert "clash: b, B" in done.text
+    assert ("difference: missing pages a" in done.text) is not is_well
+    said = "1 problem in 1 file; 1 clash; the index equals one made anew." if is_well else "pcpd rebuild"
+    assert said in done.err
     assert asked(owner).json() == {"deep": True}
     assert pcpd("doctor", "--json").json() == answer
 
@@ -283,7 +297,7 @@ def test_status_is_answered_while_the_vault_is_read(scene: Scene, pcpd: Pcpd) ->
     answer = {
         "vault": {"root": "/v", "id": "ctx"}, "pages": 3, "problems": 1, "index": {"in_step": False, "proved_at": None},
         "owner": {"pid": 7, "version": "1", "url": "http://x"}, "history": {"kind": "own", "waiting": 2},
-        "lost": 2, "left_out": ["big.bin"], "notices": [{"topic": "copy", "text": "it is one"}],
+        "lost": 2, "left_out": [["big.bin", "too-large"]], "notices": [{"topic": "copy", "text": "it is one"}],
     }  # fmt: skip
     scene.owner(http=lambda request: ok(answer), is_ready=False)
     text = pcpd("status").text
@@ -291,7 +305,7 @@ def test_status_is_answered_while_the_vault_is_read(scene: Scene, pcpd: Pcpd) ->
         "process 7",
         "3 pages, 1 with problems",
         "not in step",
-        "big.bin",
+        "big.bin (too large)",
         "copy: it is one",
         "pcpd accept",
     ):
@@ -303,6 +317,9 @@ def test_accept_and_rebuild_say_what_came_of_it(scene: Scene, pcpd: Pcpd) -> Non
     """In words, or in the owner's own."""
     owner = scene.owner(http=lambda request: ok({"accepted": 3, "pages": 4}))
     assert pcpd("accept").err == "Accepted: 3 pages gone.\n"
+    owner.http = lambda request: ok({"accepted": 0, "removed": 0})
+    assert pcpd("accept").err == "There was nothing to accept.\n"
+    owner.http = lambda request: ok({"accepted": 3, "pages": 4})
     assert pcpd("accept", "--copy").status == 0
     assert asked(owner).json()["copy"] is True
     assert pcpd("rebuild").err == "Rebuilt the index of 4 pages.\n"
@@ -402,7 +419,11 @@ def test_entry_for_mcp_clients_has_absolute_paths(scene: Scene, pcpd: Pcpd) -> N
 
 def test_entry_for_mcp_clients_can_bring_its_token(scene: Scene, pcpd: Pcpd) -> None:
     """In one step, so that the secret need not be copied."""
-    scene.owner(http=lambda request: ok({"token": "pcp_new", "id": "tok_1"}))
-    entry = pcpd("mcp", "config", "--principal", "agent:c", "--new-token").json()["mcpServers"]["pcpd"]
-    assert entry["env"] == {"PCPD_TOKEN": "pcp_new"}
+    answer: dict[str, Any] = {"token": "pcp_new", "id": "tok_1", "grants": []}
+    scene.owner(http=lambda request: ok(answer))
+    done = pcpd("mcp", "config", "--principal", "agent:c", "--new-token")
+    assert done.json()["mcpServers"]["pcpd"]["env"] == {"PCPD_TOKEN": "pcp_new"}
+    assert "pcpd grant agent:c" in done.err
+    answer["grants"] = [{"principal": "agent:c"}]
+    assert pcpd("mcp", "config", "--principal", "agent:c/2", "--new-token").err == ""
     assert pcpd("mcp", "config", "--principal", "agent:c", "--new-token", "--token", "x").status == 2

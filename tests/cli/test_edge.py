@@ -72,6 +72,13 @@ def test_wrong_usage_is_status_2(pcpd: Pcpd, arguments: tuple[str, ...]) -> None
     assert json.loads(pcpd(*arguments, "--json").err)["error"]["code"] == "cli.usage"
 
 
+@pytest.mark.parametrize("group", ["token", "service"])
+def test_group_without_a_command_says_one_line(pcpd: Pcpd, group: str) -> None:
+    """Its whole help is no error message."""
+    said = f"error: Missing command.\nhint: `pcpd {group} --help` lists them\n"
+    assert pcpd(group).err == said
+
+
 def test_near_command_is_named(pcpd: Pcpd) -> None:
     """A slip of the finger is not a riddle."""
     assert "Did you mean search" in pcpd("serach", "x").err
