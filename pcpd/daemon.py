@@ -11,6 +11,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
@@ -34,6 +35,8 @@ DRAIN_S = 1.0
 DOOR_THREADS = 16
 IDLE_BEAT_S = 5.0
 POLL_S = 2.0
+# A request takes Python's lock several times, and waits so long for each thread that scans, indexes or commits.
+SWITCH_S = 0.0005
 
 log = logging.getLogger("pcpd")
 
@@ -90,6 +93,7 @@ def run(
     owned already, and what opening the media or the first scan raises.
     """
     heap.use_one_arena()
+    sys.setswitchinterval(SWITCH_S)
     root = root.resolve()
     lock = VaultLock()
     media = None
@@ -275,20 +279,21 @@ class Doors:
         await serve(counted, sockets, self._stop.wait)
 
     def _build_app(self) -> tuple[Any, Any]:
-        from anyio import CapacityLimiter
+        with heap.importing():
+            from anyio import CapacityLimiter
 
-        from pcpd.api.app import build
-        from pcpd.api.caller import Served
-        from pcpd.api.serve import serve
+            from pcpd.api.app import build
+            from pcpd.api.caller import Served
+            from pcpd.api.serve import serve
 
-        served = Served(
-            memory=self._memory,
-            describe=self._describe,
-            hand_over=self._hand_over,
-            end=self._end,
-            limiter=CapacityLimiter(DOOR_THREADS),
-        )
-        return serve, build(served)
+            served = Served(
+                memory=self._memory,
+                describe=self._describe,
+                hand_over=self._hand_over,
+                end=self._end,
+                limiter=CapacityLimiter(DOOR_THREADS),
+            )
+            return serve, build(served)
 
     async def _serve_relays(self, listening: socket.socket) -> None:
         """Imports the SDK and serves stdio relays; they wait in the socket's queue until then.
@@ -303,11 +308,12 @@ class Doors:
         await door.close()
 
     def _build_relay_door(self) -> Any:
-        from anyio import CapacityLimiter
+        with heap.importing():
+            from anyio import CapacityLimiter
 
-        from pcpd.mcp_server.relay_door import RelayDoor
+            from pcpd.mcp_server.relay_door import RelayDoor
 
-        return RelayDoor(self._memory, CapacityLimiter(DOOR_THREADS), self._traffic.change)
+            return RelayDoor(self._memory, CapacityLimiter(DOOR_THREADS), self._traffic.change)
 
     async def _end_when_idle(self) -> None:
         if self._idle_exit_s is None:
