@@ -149,7 +149,7 @@ def _filter(key: str, value: str, text: str) -> Filter | None:
         return Filter("is" if lower == "is" else "has", value.lower().rstrip("s"), text=text)
     if lower in {"before", "after"} and _DATE.fullmatch(value):
         return Filter("before" if lower == "before" else "after", value.replace(" ", "T"), text=text)
-    if lower.startswith("x-") and len(lower) > 2:
+    if lower.startswith(("x-", "x_")) and len(lower) > 2:
         return Filter("property", value, name=key[2:], text=text)
     return None
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from pcpd.errors import Usage
+from pcpd.errors import NotFound, Usage
 from pcpd.ledger import tokens as token_rows
 from pcpd.memory import reconcile
 from pcpd.memory.identity import CONTEXT_FILE
@@ -56,12 +56,29 @@ def grants(memory: Memory) -> dict[str, object]:
 
 
 def revoke(memory: Memory, *, principal: str | None, token: str | None) -> dict[str, object]:
-    """Takes back one token, or all tokens and grants of a principal; it works at once."""
+    """Takes back one token, or all tokens and grants of a principal; it works at once.
+
+    Raises `NotFound` (`consent.absent`) for a token or a principal that never was: a slip of the pen must not
+    look like a revocation.
+    """
     if not principal and not token:
         raise Usage("consent.nobody", "name a principal or a token to revoke")
     revoked = token_rows.revoke(memory.ledger, token or principal or "")
     taken = memory.access.revoke(principal) if principal else 0
+    if not revoked and not taken and not _is_known(memory, token or principal or ""):
+        raise NotFound(
+            "consent.absent",
+            f"nobody and no token is known as {token or principal!r}",
+            hint="`pcpd token list` and `pcpd grant` show what there is",
+        )
     return {"grants": taken, "tokens": revoked}
+
+
+def _is_known(memory: Memory, name: str) -> bool:
+    """Tells whether a token or a principal of that name was ever let in."""
+    issued = token_rows.listing(memory.ledger)
+    members = {member.id for member in memory.context.principals}
+    return name in members or any(name in {each.id, each.principal} for each in issued)
 
 
 def _grant_of(memory: Memory, wish: Wish) -> Grant:
@@ -96,9 +113,7 @@ def _until(text: str | None) -> datetime | None:
 def _check_principal(principal: str) -> None:
     problem = principals.problem_of(principal)
     if problem:
-        raise Usage(
-            "consent.principal", f"{principal!r} is no principal: {problem}", hint="such as agent:claude"
-        )
+        raise Usage("consent.principal", problem, hint="such as agent:claude")
 
 
 def _introduce(memory: Memory, principal: str) -> None:

@@ -6,6 +6,7 @@ and configuration of its own, without grants or tokens (architecture.md, *The ow
 """
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def read_context(root: Path) -> Context:
         raise NotFound(
             "vault.none",
             f"{root} is no vault: it has no {CONTEXT_FILE}",
-            hint=f"make it one: `pcpd init {root}`",
+            hint=f"make it one: `pcpd init {shlex.quote(str(root))}`",
         ) from None
     return parse_context(data)
 

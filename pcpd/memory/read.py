@@ -29,6 +29,10 @@ from pcpd.pages.times import to_z
 MOST_VERSIONS = 10_000
 
 
+NAMES_SHOWN = 5
+"""Pages that are named where a name is that of several."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageRead:
     """One page as it is on disk: its bytes, the version to name when changing it, and what it says."""
@@ -106,9 +110,7 @@ def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
         page_path = present_page(memory, caller, path)
         read = _read(memory, caller, page_path) if page_path else None
         if read is None:
-            raise NotFound(
-                "page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder"
-            )
+            raise no_page(memory, caller, path)
         note.paths = (str(read.page.path),)
     return read
 
@@ -129,17 +131,33 @@ def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
     Only pages that the caller may read count: another one of the same name must not make a name ambiguous.
     """
     wanted = path.removesuffix(".md")
-    with memory.index.reader() as conn:
-        found = page_rows.find(conn, wanted) or page_rows.find(conn, path)
-    rows = [row for row in found if memory.may(caller, "read", row.facts).allowed]
-    exact = [row for row in rows if row.path == wanted]
-    if len(rows) == 1 or exact:
-        return PagePath((exact or rows)[0].path)
+    named = _named(memory, caller, path)
+    exact = [each for each in named if each == wanted]
+    if len(named) == 1 or exact:
+        return PagePath((exact or named)[0])
     try:
         direct = PagePath(wanted)
     except PcpError:
         return None
     return direct if is_page(memory, direct) and memory.files.stat(direct.file) is not None else None
+
+
+def _named(memory: Memory, caller: Caller, path: str) -> list[str]:
+    """Gives the paths of all pages that `path` may mean and the caller may read."""
+    with memory.index.reader() as conn:
+        found = page_rows.find(conn, path.removesuffix(".md")) or page_rows.find(conn, path)
+    return [row.path for row in found if memory.may(caller, "read", row.facts).allowed]
+
+
+def no_page(memory: Memory, caller: Caller, path: str) -> NotFound:
+    """Gives the error for what names no page, or several, as far as the caller may know."""
+    named = _named(memory, caller, path)
+    if len(named) > 1:
+        few = ", ".join(named[:NAMES_SHOWN]) + (", …" if len(named) > NAMES_SHOWN else "")
+        return NotFound(
+            "page.ambiguous", f"{len(named)} pages are named {path!r}", hint=f"name one by its path: {few}"
+        )
+    return NotFound("page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder")
 
 
 def is_page(memory: Memory, path: PagePath) -> bool:
@@ -198,7 +216,10 @@ def log(
     """Lists versions, the newest first, following renames of the page. For the controller (issue 2)."""
     _controller_only(caller)
     file = file_named(memory, caller, path) if path else None
-    return tuple(memory.require_history().log(file, limit=limit, before=before))
+    versions = tuple(memory.require_history().log(file, limit=limit, before=before))
+    if path and not versions:
+        _refuse_unknown(memory, caller, path)
+    return versions
 
 
 def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
@@ -230,7 +251,17 @@ def past_version(memory: Memory, caller: Caller, path: str, rev: str) -> tuple[s
 def diff(memory: Memory, caller: Caller, path: str | None, old: str | None, new: str | None) -> str:
     """Gives the changes between two versions, or between the last one and the disk, as git prints them."""
     _controller_only(caller)
-    return memory.require_history().diff(file_named(memory, caller, path) if path else None, old, new)
+    found = memory.require_history().diff(file_named(memory, caller, path) if path else None, old, new)
+    if path and not found:
+        _refuse_unknown(memory, caller, path)
+    return found
+
+
+def _refuse_unknown(memory: Memory, caller: Caller, path: str) -> None:
+    """Refuses what names no file, neither now nor in any version: no versions of it would be no answer."""
+    file = file_named(memory, caller, path)
+    if memory.files.stat(file) is None and not memory.require_history().log(file, limit=1):
+        raise no_page(memory, caller, path)
 
 
 def file_named(memory: Memory, caller: Caller, path: str) -> str:

@@ -6,12 +6,12 @@ Each gathers what is there, decides by policy, and has it done by `carry_out`.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pcpd.errors import Conflict, Denied, Invalid, NotFound
+from pcpd.errors import Conflict, Denied, Invalid
 from pcpd.memory import reconcile
 from pcpd.memory.carry_out import Step, Written, carry_out, once
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import file_named, is_page, past_version, present_page
+from pcpd.memory.read import file_named, is_page, no_page, past_version, present_page
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
 from pcpd.pages.edits import Edit, apply_edits, touched_keys
@@ -115,7 +115,8 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
             raise Invalid("path.closed", f"{path!r} is not restored: pcpd has no business there")
         read = memory.files.read(file, PAGE_LIMIT) if memory.files.stat(file) else None
         meant = Written(path, version_of(data), "restored")
-        return carry_out(memory, caller, [Step(file, data, read)], meant, f"Restore {file} from {rev}")
+        version = memory.require_history().resolve(rev)[:12]  # HEAD~1 would be another one tomorrow
+        return carry_out(memory, caller, [Step(file, data, read)], meant, f"Restore {file} from {version}")
 
     return once(memory, caller, "restore", (path, rev), act)
 
@@ -131,9 +132,7 @@ def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, Fi
     present = _present(memory, caller, path)
     facts = facts_of(memory.context, parse(present[0], present[1].data)) if present else None
     if present is None or (facts and not memory.may(caller, "read", facts).allowed):
-        raise NotFound(
-            "page.not-found", f"there is no page {path!r}", hint="search for it, or list its folder"
-        )
+        raise no_page(memory, caller, path)
     return present
 
 

@@ -166,7 +166,11 @@ def _only(found: Sequence[Heading], wanted: str) -> int:
         exact = [at for at in places if found[at].text == text]
         places = exact or places
     if not places:
-        raise NotFound("heading.not-found", "the page has no such heading", hint="see its outline")
+        raise NotFound(
+            "heading.not-found",
+            f"the page has no heading {text[:80]!r}",
+            hint="read the page to see those that it has",
+        )
     if len(places) > 1:
         lines = [found[at].line for at in places[:LINES_NAMED]]
         raise Invalid(

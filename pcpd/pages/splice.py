@@ -65,7 +65,11 @@ class Splicer:
         """Gives the text without `key`. Raises `NotFound` (`page.key-not-found`)."""
         place = self._find(key)
         if place.pair is None:
-            raise NotFound("page.key-not-found", f"the page has no key `{key[:80]}`")
+            raise NotFound(
+                "page.key-not-found",
+                f"the page has no key `{key[:80]}`",
+                hint="read the page to see those that it has",
+            )
         for half in place.pair:
             self._refuse_shared(place, half)
         if len(place.maps[-1].pairs) == 1 and len(place.maps) > 1:

@@ -100,6 +100,7 @@ def test_words_phrases_prefixes_and_negations(index: Index, text: str, expected:
         ("after:2026-02-01 path:notes", {"notes/paint"}),
         ("x-status:draft", {"notes/paint"}),
         ("x-mood:fine", {"notes/paint"}),
+        ("x_mood:fine", {"notes/paint"}),
         ("x-mood:*", {"notes/paint"}),
         ("x-source.origin:agent", {"notes/shed"}),
         ("tag:home or type:episodic", {"garden", "notes/paint"}),
