@@ -40,7 +40,6 @@ class Losses:
 
     recent: deque[tuple[float, int]] = field(default_factory=deque)
     held: frozenset[str] = frozenset()
-    accepted: bool = False
 
     def in_window(self, now: float) -> int:
         """Counts the removals that passed within the last 10 s."""

@@ -22,7 +22,7 @@ def is_mass(lost: int, known: int) -> bool:
 def held_back(memory: Memory, reads: Reads, gone: Sequence[str]) -> frozenset[str]:
     """Gives those of the vanished files that are kept back; keeper only."""
     losses = memory.losses
-    if not gone or losses.accepted:
+    if not gone:
         return frozenset()
     now = memory.clock.monotonic()
     recent = losses.in_window(now)

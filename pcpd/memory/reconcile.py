@@ -107,6 +107,9 @@ def reconcile(
     save, and will be told again. None: all may have.
     """
     done = Reconciled()
+    if gone is not None and len(gone) > CHUNK:
+        done = remove(memory, sorted(gone), urgency)
+        files = set(files) - set(gone)
     for chunk in chunks(sorted(files)):
         findings = [look(memory, file) for file in chunk]
         done += apply_on_keeper(memory, findings, urgency, gone=gone)
@@ -131,14 +134,17 @@ def apply_on_keeper(
 
 
 def remove(memory: Memory, files: Sequence[str], urgency: Urgency) -> Reconciled:
-    """Takes files that a listing found gone out of the index, in slices. Waits for the keeper.
+    """Takes files that are gone out of the index, in slices. Waits for the keeper.
 
     Whether that is a mass loss is judged over all of them at once.
     """
 
     def judge() -> frozenset[str]:
         with memory.transaction() as tx:
-            return losses.held_back(memory, tx, files)
+            present, known = memory.files.stats(files), pages.versions(tx, files)
+            return losses.held_back(
+                memory, tx, [file for file in files if file in known and file not in present]
+            )
 
     held = memory.keeper.run(urgency, judge).result() if files else frozenset()
     done = Reconciled(held=len(held))

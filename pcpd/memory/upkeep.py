@@ -1,6 +1,7 @@
 """What keeps index and vault in step over a long run: full scans, the rebuild, and what a person accepts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pcpd import heap
@@ -13,7 +14,7 @@ from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock
 from pcpd.memory.memory import Memory
 from pcpd.memory.reconcile import Draft, Gone, Reconciled
-from pcpd.pages.changes import changes
+from pcpd.pages.changes import Known, changes
 from pcpd.vault.scan import Listing, scan
 
 COMPARED = "compared with HEAD"
@@ -36,10 +37,8 @@ def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
         memory.files.clean_leftovers(listing.leftovers)
     with memory.index.reader() as conn:
         known = pages.known(conn)
-    plan = changes(known, listing.files)
-    removed = [file for file in plan.removed if not _is_unreadable(file, listing)]
-    todo = [*plan.added, *plan.changed, *plan.suspects]
-    done = _remove(memory, removed) + _bring_in(memory, todo)
+    removed, todo = _compared(known, listing)
+    done = reconcile.remove(memory, removed, Urgency.SCAN) + _bring_in(memory, todo)
     if len(removed) + len(todo) > MANY:
         let_go(memory)
     memory.health.notice("unreadable", _told(listing))
@@ -55,10 +54,15 @@ def folder_scan(memory: Memory, folder: str) -> Reconciled:
     )
     with memory.index.reader() as conn:
         known = pages.known_below(conn, folder)
+    removed, todo = _compared(known, listing)
+    return reconcile.remove(memory, removed, Urgency.EVENT) + reconcile.reconcile(memory, todo, Urgency.EVENT)
+
+
+def _compared(known: Mapping[str, Known], listing: Listing) -> tuple[list[str], list[str]]:
+    """Gives what is gone for sure, and what must be read."""
     plan = changes(known, listing.files)
     removed = [file for file in plan.removed if not _is_unreadable(file, listing)]
-    todo = [*plan.added, *plan.changed, *plan.suspects]
-    return reconcile.reconcile(memory, [*removed, *todo], Urgency.EVENT)
+    return removed, [*plan.added, *plan.changed, *plan.suspects]
 
 
 def _bring_in(memory: Memory, files: Sequence[str]) -> Reconciled:
@@ -88,14 +92,6 @@ def let_go(memory: Memory) -> None:
     heap.give_back()
 
 
-def _remove(memory: Memory, files: Sequence[str]) -> Reconciled:
-    if not files:
-        return Reconciled()
-    done = reconcile.apply_on_keeper(memory, [Gone(file) for file in files], Urgency.SCAN)
-    _let_readers_see(memory)
-    return done
-
-
 def _is_unreadable(file: str, listing: Listing) -> bool:
     return any(not place or file == place or file.startswith(f"{place}/") for place in listing.unreadable)
 
@@ -110,20 +106,18 @@ def _told(listing: Listing) -> str | None:
 def accept(memory: Memory) -> dict[str, object]:
     """Takes the mass loss that was kept back as meant: the pages leave the index, the commit follows."""
     held = sorted(memory.losses.held)
+    removed = 0
+    for chunk in reconcile.chunks(held):
+        removed += memory.keeper.run(Urgency.ACT, partial(_accept, memory, chunk)).result()
+    full_scan(memory)
+    return {"accepted": len(held), "removed": removed}
 
-    def job() -> Reconciled:
-        memory.losses.accepted = True
-        try:
-            done = reconcile.apply(memory, [Gone(file) for file in held])
-            mark_all(memory, held)
-            return done
-        finally:
-            memory.losses.accepted = False
-            memory.losses.held = frozenset()
-            memory.health.notice("loss", None)
 
-    done = memory.keeper.run(Urgency.ACT, job).result()
-    return {"accepted": len(held), "removed": done.removed}
+def _accept(memory: Memory, files: Sequence[str]) -> int:
+    done = reconcile.apply(memory, [Gone(file) for file in files], are_judged=True)
+    mark_all(memory, files)
+    losses.let_go(memory, files)
+    return done.removed
 
 
 def accept_copy(memory: Memory) -> dict[str, Any]:
@@ -199,12 +193,12 @@ def compare_with_head(memory: Memory) -> None:
         here = pages.known(conn).keys()
     head = memory.history.head_files().keys()
     missing = sorted(file for file in head - here if memory.files.stat(file) is None)
-    if losses.is_mass(len(missing), len(head)):
-        losses.hold(memory, missing)
-        missing = []
 
     def job() -> None:
-        mark_all(memory, missing)
+        if losses.is_mass(len(missing), len(head)):
+            losses.hold(memory, missing)
+        else:
+            mark_all(memory, missing)
         with memory.transaction() as tx:
             pages.set_meta(tx, COMPARED, "yes")
 
@@ -214,6 +208,5 @@ def compare_with_head(memory: Memory) -> None:
 def mark_all(memory: Memory, files: Sequence[str]) -> None:
     """Asks for a comparison of these files with HEAD, and a commit of those that differ. Keeper only."""
     with memory.transaction() as tx:
-        for file in files:
-            outbox.mark(tx, file, memory.clock.now_ns())
+        outbox.mark_all(tx, files, memory.clock.now_ns())
     memory.versions_waiting.set()

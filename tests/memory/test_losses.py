@@ -2,12 +2,14 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcpd.memory import read, upkeep
+from pcpd.memory import read, reconcile, upkeep
 from pcpd.memory.doctor import status
+from pcpd.memory.keeper import Urgency
 from pcpd.memory.losses import is_mass
 from tests.vaults import Opened
 from tests.waiting import until
@@ -56,6 +58,29 @@ def test_a_mass_loss_waits_for_the_person_in_index_and_history(opened: Opened) -
     upkeep.accept(opened.memory)
     until(lambda: found(opened) == 0)
     until(lambda: head_files(opened) == 0)
+
+
+def test_a_loss_of_many_is_judged_as_one_however_it_is_told(make_opened: Callable[..., Opened]) -> None:
+    """By a scan, by the end of a folder, or file by file: no part of it passes as an ordinary deletion."""
+    opened = make_opened(ahead_s=3600, poll_s=3600).open()
+    memory = opened.memory
+    files = {f"notes/n{number}.md" for number in range(300)}
+    for file in files:
+        opened.save(file, "zyxquartz\n")
+    upkeep.full_scan(memory)
+    opened.running.committer.flush()  # type: ignore[union-attr]
+    (opened.root / "notes").rename(opened.base / "elsewhere")
+    ways: tuple[Callable[[], reconcile.Reconciled], ...] = (
+        lambda: reconcile.reconcile(memory, files, Urgency.EVENT, gone=frozenset(files)),
+        lambda: upkeep.folder_scan(memory, "notes"),
+        lambda: upkeep.full_scan(memory),
+    )
+    for tell in ways:
+        assert tell().held == 300
+        assert status(memory)["lost"] == found(opened) == 300
+    assert upkeep.accept(memory) == {"accepted": 300, "removed": 300}
+    assert (status(memory)["lost"], found(opened)) == (0, 0)
+    assert status(memory)["index"]["in_step"]
 
 
 def test_pages_that_come_back_are_no_loss_any_more(opened: Opened) -> None:
