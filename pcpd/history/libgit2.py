@@ -169,7 +169,8 @@ class Libgit2:
             return commit == of or self._repository.descendant_of(of, commit)
 
     def close(self) -> None:
-        """Lets go of open files."""
+        """Ends git's runs under way and lets go of open files."""
+        self._program.close()
         with self._guard:
             self._repository.free()
 

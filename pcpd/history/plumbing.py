@@ -141,7 +141,8 @@ class Plumbing:
         return self._program.run("merge-base", "--is-ancestor", commit, of, accept=(0, 1)).status == 0
 
     def close(self) -> None:
-        """Has nothing open."""
+        """Ends git's runs under way; nothing else is open."""
+        self._program.close()
 
     def _line(self, *arguments: str, stdin: bytes | None = None) -> str:
         return self._program.run(*arguments, stdin=stdin).out.decode().strip()

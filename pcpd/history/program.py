@@ -7,8 +7,10 @@ already runs git.
 """
 
 import contextlib
+import os
 import re
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,6 +64,9 @@ class Program:
         self._git = shutil.which("git", path=self._path)
         self._runner: Git | None = None
         self._version: tuple[int, ...] | None = None
+        self._guard = threading.Lock()
+        self._running: list[Any] = []
+        self._closed = False
 
     @property
     def problem(self) -> str:
@@ -101,20 +106,11 @@ class Program:
         Raises Locked when a lock is in the way, Unavailable (`history.git-missing`, `history.git-timeout`),
         and Broken (`history.git-failed`) for any other status than those accepted.
         """
-        self._check()
         command = self._command(arguments, settings, self._variables(index, extra or {}))
-        runner: Any = self._git_runner()  # its overloads know no bytes with the status
-        with _as_file(stdin) as stream:
-            status, out, err = runner.execute(
-                command,
-                istream=stream,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                kill_after_timeout=limit_s,
-            )
-        text = err if isinstance(err, str) else err.decode(errors="replace")
+        with _as_file(stdin) as stream, self._started(command, stream, limit_s) as process:
+            out, err = process.communicate()
+            status = process.returncode
+        text = err.decode(errors="replace")
         if status not in accept:
             raise failure(arguments[0], status, text, limit_s)
         return Output(status, out, text)
@@ -125,29 +121,53 @@ class Program:
 
         Leaving the scope closes the input and waits. Raises as `run` does; leaving by an exception kills it.
         """
-        self._check()
         command = self._command(arguments, (), self._variables(None, {}))
-        running = self._git_runner().execute(command, istream=PIPE, as_process=True)
-        process: Any = running.proc
-        timer = threading.Timer(limit_s, process.kill)
-        timer.start()
-        try:
-            yield process.stdin, process.stdout
-            process.stdin.close()
-        except BrokenPipeError:
-            pass  # its status and standard error tell why
-        except BaseException:
-            process.kill()
-            raise
-        finally:
+        with self._started(command, PIPE, limit_s) as process:
+            try:
+                yield process.stdin, process.stdout
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # its status and standard error tell why
             said = process.stderr.read()  # `--quiet` keeps it shorter than a pipe holds
             status = process.wait()
-            timer.cancel()
-            for stream in (process.stdout, process.stderr, process.stdin):
-                with contextlib.suppress(OSError):
-                    stream.close()
         if status:
             raise failure(arguments[0], status, said.decode(errors="replace"), limit_s)
+
+    def close(self) -> None:
+        """Ends the runs under way, with whatever they started, and begins no more."""
+        with self._guard:
+            self._closed = True
+            for process in self._running:
+                _end(process)
+
+    @contextlib.contextmanager
+    def _started(self, command: list[str], stdin: IO[bytes] | int | None, limit_s: float) -> Iterator[Any]:
+        """Starts git in a process group of its own: a filter that hangs is ended with it, not only git."""
+        self._check()
+        execute: Any = self._git_runner().execute  # its overloads know no options of a process
+        with self._guard:
+            if self._closed:
+                raise Unavailable("owner.closing", "the owner is ending", hint="try again in a moment")
+            running = execute(command, istream=stdin, as_process=True, start_new_session=True)
+            process = running.proc
+            self._running.append(process)
+        timer = threading.Timer(limit_s, _end, (process,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield process
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            timer.cancel()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+            process.wait()
+            with self._guard:
+                self._running.remove(process)
 
     def _command(
         self, arguments: Sequence[str], settings: Sequence[str], env: Mapping[str, str]
@@ -218,7 +238,7 @@ def failure(command: str, status: int, stderr: str, limit_s: float) -> Exception
     lock = _LOCK.search(stderr)
     if lock:
         return Locked(lock[1])
-    if stderr.startswith("Timeout:") or status < 0:
+    if status < 0:
         return Unavailable(
             "history.git-timeout",
             f"`git {command}` was ended after {limit_s:g} s without an answer",
@@ -238,6 +258,12 @@ def _missing(reason: str) -> Unavailable:
     return Unavailable(
         "history.git-missing", f"history needs git: {reason}", hint="install git 2.25 or newer"
     )
+
+
+def _end(process: Any) -> None:
+    """Kills a run with its whole group. It was not waited for yet, so that its number is still its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -13,25 +13,38 @@ from pcpd.history.layout import Layout
 from pcpd.history.locks import Locks, sync_folder
 from pcpd.history.versions import EMAIL, NAME, Head, Moved
 
+_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
+
 
 def read(layout: Layout, ref: str) -> str | None:
     """Gives the commit that `ref` names, from its loose file or from packed-refs. None when there is none."""
     try:
-        text = (layout.commondir / ref).read_text().strip()
+        text = (layout.commondir / ref).read_text("utf-8", "replace").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return _packed(layout, ref)
     if text.startswith("ref:"):
         return read(layout, text.removeprefix("ref:").strip())
-    return text or None
+    return _id(text, layout.commondir / ref)
 
 
 def head(layout: Layout) -> Head:
     """Gives what HEAD says now."""
-    text = (layout.gitdir / "HEAD").read_text().strip()
+    text = (layout.gitdir / "HEAD").read_text("utf-8", "replace").strip()
     if text.startswith("ref:"):
         branch = text.removeprefix("ref:").strip()
         return Head(branch, read(layout, branch))
-    return Head(None, text)
+    return Head(None, _id(text, layout.gitdir / "HEAD"))
+
+
+def _id(text: str, path: Path) -> str:
+    """Gives the commit that a ref's file names. Raises Broken where it names none, as after a lost power supply."""
+    if _OID.fullmatch(text):
+        return text
+    raise Broken(
+        "history.broken",
+        f"{path} names no commit and no branch",
+        hint="repair it: `git fsck` in the vault tells more, and `git reflog` what it named",
+    )
 
 
 def move(layout: Layout, locks: Locks, ref: str, *, old: str | None, new: str, log: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from pcpd.errors import Broken
 from pcpd.history.versions import Change
 from tests.history.people import History, Person
 
@@ -174,3 +175,23 @@ def history_of_empty(person: Person, open_history: Callable[..., History]) -> Hi
     """`git init` by the person, and nothing more."""
     person.git("init", "-q")
     return open_history(person.folder)
+
+
+@pytest.mark.parametrize("written", [b"garbage\n", b"\0" * 41, b"\xff\xfe", b""])
+@pytest.mark.parametrize("name", ["HEAD", "refs/heads/main"])
+def test_a_ref_that_names_nothing_is_told_and_left_alone(own: History, written: bytes, name: str) -> None:
+    """As after a lost power supply; once it is whole, history goes on."""
+    first = own.save(("page.md", b"one\n")).rev
+    path = own.root / ".git" / name
+    whole = path.read_bytes()
+    path.write_bytes(written)
+    own.clock.ahead = 10.0
+    with pytest.raises(Broken, match="names no commit") as broken:
+        own.save(("page.md", b"two\n"))
+    assert broken.value.code == "history.broken"
+    assert path.read_bytes() == written
+    path.write_bytes(whole)
+    own.clock.ahead = 20.0
+    second = own.save(("page.md", b"two\n")).rev
+    assert second != first
+    assert own.repository.log("page.md")[0].rev == second

@@ -1,6 +1,7 @@
 """Our commits need nothing of the person's: no hook, key, name, editor, home, owner, nor git itself."""
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pcpd.history import layout as layouts
 from pcpd.history.program import Program
 from pcpd.history.versions import Change
 from tests.history.people import NOW, History, Opener, Person
+from tests.waiting import until
 
 HOOKS = (
     "pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "reference-transaction", "post-index-change",
@@ -210,3 +212,39 @@ def _failure(person: Person) -> AssertionError:
     with pytest.raises(AssertionError) as failed:
         person.git("status")
     return failed.value
+
+
+def test_what_a_child_that_hangs_has_started_is_ended_too(adopted: History, env: Mapping[str, str]) -> None:
+    """A filter's own children hold the pipes: while one lived, no commit of the vault would go on."""
+    where = layouts.find(adopted.root)
+    assert where is not None
+    with pytest.raises(Unavailable) as ended:
+        Program(where, env).run("-c", "alias.hang=!(sleep 600; true) | cat", "hang", limit_s=0.3)
+    assert ended.value.code == "history.git-timeout"
+
+
+def test_runs_under_way_end_with_the_owner(adopted: History, env: Mapping[str, str]) -> None:
+    """None goes on behind its back, and none begins any more."""
+    where = layouts.find(adopted.root)
+    assert where is not None
+    program = Program(where, env)
+    failed = []
+
+    def hang() -> None:
+        try:
+            with program.feeding("-c", "alias.hang=!(echo up; sleep 600; true) | cat", "hang") as (_, said):
+                begun.append(said.readline())
+                said.read()
+        except Unavailable as error:
+            failed.append(error.code)
+
+    begun: list[bytes] = []
+    thread = threading.Thread(target=hang)
+    thread.start()
+    until(lambda: begun)
+    program.close()
+    thread.join(timeout=60)
+    assert failed == ["history.git-timeout"]
+    with pytest.raises(Unavailable) as late:
+        program.run("version")
+    assert late.value.code == "owner.closing"
