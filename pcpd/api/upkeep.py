@@ -36,8 +36,19 @@ class HandoverBody(BaseModel):
 
 @router.get("/health")
 async def health(owner: OwnerOf) -> Response:
-    """Tells that an owner answers, and whether it has read the vault. Open to everybody on this machine."""
-    return answer({"ok": True, "version": __version__, "ready": owner.is_ready(), "pid": os.getpid()})
+    """Tells that an owner answers (`ok`), and whether it has read the vault and its index follows it.
+
+    Open to everybody on this machine.
+    """
+    return answer(
+        {
+            "ok": True,
+            "version": __version__,
+            "ready": owner.is_ready(),
+            "in_step": owner.memory.health.in_step,
+            "pid": os.getpid(),
+        }
+    )
 
 
 @router.get("/status")

@@ -18,10 +18,13 @@ from pcpd.memory import read, steward, upkeep, write
 from pcpd.memory.keeper import Urgency
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.changes import Stat
+from tests.doors import Doors, make_doors
 from tests.hazards.conftest import Asked
 from tests.service.conftest import Machine, kill
 from tests.vaults import Opened
 from tests.waiting import until
+
+__all__ = ["make_doors"]
 
 BROWSER = """
 import sqlite3, sys
@@ -80,7 +83,7 @@ def test_an_index_that_a_database_browser_locks_is_an_error_and_recovers(
         assert ask.found("zyxsaved") == []
     until(lambda: ask.found("zyxsaved") == ["saved"])
     until(ask.is_in_step)
-    assert ask.notice("index") == ""
+    until(lambda: ask.notice("index") == "")
     ask.commit_all()
     until(lambda: ask.notice("commits") == "")
     until(ask.equals_a_rebuild)
@@ -130,7 +133,7 @@ def test_a_full_disk_is_said_and_the_index_follows_when_there_is_space(opened: O
     opened.memory.keeper.run(Urgency.ACT, lambda: limited(opened, 0)).result()
     until(lambda: ask.found("zyxlarge") == ["large"])
     until(ask.is_in_step)
-    assert ask.notice("index") == ""
+    until(lambda: ask.notice("index") == "")
     opened.failures.clear()
 
 
@@ -314,3 +317,16 @@ def test_several_clients_loops_and_a_long_search_never_meet_a_locked_database(ma
     kill(machine.owner_pid())
     assert machine.json("search", "zyxquartz")["total"] == 300
     assert machine.json("status")["notices"] == []
+
+
+@pytest.mark.usefixtures("impatient")
+def test_health_is_not_green_while_the_index_cannot_follow(make_doors: Callable[..., Doors]) -> None:
+    """Whoever watches the owner over HTTP sees it without a token: `in_step` is false, and true again afterwards."""
+    doors = make_doors({"boiler.md": "zyxquartz\n"})
+    assert doors.vault("GET", "health", tcp=True).json()["in_step"] is True
+    with browser(doors.opened.memory.index.path):
+        doors.opened.save("saved.md", "zyxsaved\n")
+        until(lambda: doors.vault("GET", "health", tcp=True).json()["in_step"] is False)
+        assert doors.vault("GET", "status").json()["index"]["in_step"] is False
+    until(lambda: doors.vault("GET", "health", tcp=True).json()["in_step"] is True)
+    doors.opened.failures.clear()
