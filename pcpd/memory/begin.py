@@ -14,6 +14,7 @@ from pcpd.history.repository import Repository
 from pcpd.index.store import Index
 from pcpd.ledger import keys
 from pcpd.ledger.ledger import Ledger
+from pcpd.memory import doctor
 from pcpd.memory.identity import CONTEXT_FILE, read_context
 from pcpd.memory.memory import ATTACHMENT_LIMIT, Clock, Media, Memory, Place
 from pcpd.pages.ids import new_context_id
@@ -79,6 +80,7 @@ def open_memory(
     for folder in (place.state, place.config):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _refuse_network(place.state)
+    doctor.clear(place.state)
     clock = world.clock
     ledger = Ledger.open(place.state, clock.now)
     device = keys.get_or_create(ledger, "device")[:4].hex()

@@ -1,5 +1,6 @@
 """How the vault is: the short `status`, and `doctor`, which names every problem and proves the index."""
 
+import shutil
 import tempfile
 from itertools import islice
 from pathlib import Path
@@ -11,10 +12,12 @@ from pcpd.index import tables as page_tables
 from pcpd.index.dump import differences
 from pcpd.index.store import Index
 from pcpd.memory import upkeep
+from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.page import Problem
 from pcpd.pages.times import to_z
 
+PREFIX = "doctor-"
 MOST_DIFFERENCES = 1_000
 TRIES = 3
 
@@ -93,16 +96,23 @@ def compare(memory: Memory) -> list[dict[str, Any]]:
     """Gives the rows in which the index and a rebuild differ; once more when files changed underneath."""
     for _ in range(TRIES):
         applied = memory.applied
-        with tempfile.TemporaryDirectory(prefix="doctor-", dir=memory.place.state) as folder:
+        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=memory.place.state) as folder:
             fresh = Index.open(Path(folder))
             try:
                 upkeep.fill(memory, fresh, "checking")
+                memory.keeper.run(Urgency.SCAN, memory.index.release).result()  # what a scan holds counts
                 differing = _differences(memory.index, fresh)
             finally:
                 fresh.close()
         if memory.applied == applied:
             break
     return differing
+
+
+def clear(state: Path) -> None:
+    """Removes what a check that was killed left in the state folder: it holds the text of all pages."""
+    for left in state.glob(f"{PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _differences(live: Index, fresh: Index) -> list[dict[str, Any]]:

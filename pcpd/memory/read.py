@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pcpd.errors import Denied, NotFound, PcpError
+from pcpd.errors import Denied, NotFound, PcpError, as_told
 from pcpd.history.versions import Version
 from pcpd.index import graph
 from pcpd.index import links as link_rows
@@ -72,8 +72,8 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
     start = memory.clock.monotonic()
     try:
         yield note
-    except PcpError as error:
-        note.outcome = "denied" if isinstance(error, Denied) else error.code
+    except Exception as error:
+        note.outcome = "denied" if isinstance(error, Denied) else as_told(error).code
         raise
     finally:
         if not caller.principal.is_controller:
