@@ -57,6 +57,7 @@ class Steward:
         self._closing = False
         self._retry_s = 0.0
         self._lock = VaultLock()  # of a folder that took the root's place
+        self._taking_up = threading.Lock()
         self._last = self._beat()
         self._proved = memory.clock.monotonic()
         self._thread = threading.Thread(target=self._run, name="steward", daemon=True)
@@ -100,7 +101,8 @@ class Steward:
     def scan(self, *, clean: bool = False) -> None:
         """Scans now, on this thread. A vault that vanished is told in `status` and changes nothing."""
         try:
-            self._take_up_root()
+            with self._taking_up:
+                self._take_up_root()
             upkeep.full_scan(self._memory, clean=clean)
             upkeep.compare_with_head(self._memory)
         except Unavailable as error:
