@@ -32,7 +32,7 @@ def targets(text: str) -> list[str]:
         ("[s](../x/o%20p.md#He%20ad)", Link("markdown", "../x/o p.md", heading="He ad", alias="s", line=1)),
         ("[s](<a b (c).md> 'title')", Link("markdown", "a b (c).md", alias="s", line=1)),
         ('[s]( a(b).md "title" )', Link("markdown", "a(b).md", alias="s", line=1)),
-        ("[s](/root/a.md)", Link("markdown", "/root/a.md", alias="s", line=1)),
+        ("[s](/top/a.md)", Link("markdown", "/top/a.md", alias="s", line=1)),
         ("[s](a\\_b.MD)", Link("markdown", "a_b.MD", alias="s", line=1)),
         ("![s](a.md)", Link("markdown", "a.md", alias="s", line=1)),
         ("- uses [[X]]", Link("relation-line", "X", "uses", line=1)),

@@ -48,11 +48,11 @@ def test_an_owner_that_a_client_started_hands_over_to_the_one_that_a_person_star
     """`pcpd run` after a command: it takes the vault instead of giving up."""
     vault = world.home / "vault"
     world.pcpd("init", vault)
-    helper = owner_pid(world, vault)
+    started = owner_pid(world, vault)
     lasting = world.start("--vault", vault, "run")
     assert lasting.stderr is not None
     assert lasting.stderr.readline().startswith("ready ")
-    assert owner_pid(world, vault) == lasting.pid != helper
+    assert owner_pid(world, vault) == lasting.pid != started
     lasting.terminate()
     lasting.communicate(timeout=60)
 
