@@ -107,11 +107,16 @@ def search(
 def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
     with audited(memory, caller, "read_page") as note:
-        page_path = present_page(memory, caller, path)
-        read = _read(memory, caller, page_path) if page_path else None
-        if read is None:
-            raise no_page(memory, caller, path)
+        read = _found(memory, caller, path)
         note.paths = (str(read.page.path),)
+    return read
+
+
+def _found(memory: Memory, caller: Caller, path: str) -> PageRead:
+    page_path = present_page(memory, caller, path)
+    read = _read(memory, caller, page_path) if page_path else None
+    if read is None:
+        raise no_page(memory, caller, path)
     return read
 
 
@@ -187,10 +192,11 @@ def recent(memory: Memory, caller: Caller, *, limit: int = 20, cursor: str | Non
 
 def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> LinksAnswer:
     """Gives a page's outgoing links, backlinks, unresolved targets and neighbours to a depth."""
-    read = read_page(memory, caller, path)
-    with audited(memory, caller, "page_links") as note, memory.index.reader() as conn:
-        answer = link_rows.answer(conn, str(read.page.path), memory.visible_to(caller), depth=depth)
-        note.paths = (str(read.page.path),)
+    with audited(memory, caller, "page_links") as note:
+        page = str(_found(memory, caller, path).page.path)
+        with memory.index.reader() as conn:
+            answer = link_rows.answer(conn, page, memory.visible_to(caller), depth=depth)
+        note.paths = (page,)
     return answer
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from pcpd.index import search as full_text
 from pcpd.ledger import audit
-from pcpd.memory import read, reconcile
+from pcpd.memory import read, reconcile, write
 from pcpd.memory.doctor import compare
 from pcpd.memory.keeper import Urgency
+from pcpd.pages.authorship import Proposed
 from tests.vaults import Opened
 
 
@@ -28,6 +29,14 @@ def test_a_check_that_was_killed_leaves_no_text_behind(opened: Opened) -> None:
     (left / "index-1.sqlite").write_bytes(b"the text of all pages")
     opened.restart()
     assert not left.exists()
+
+
+def test_one_call_leaves_one_row(opened: Opened) -> None:
+    """Asking for a page's links is one act, though it looks at the page first."""
+    agent = opened.agent("agent:claude", "read", "write")
+    write.write_page(opened.memory, agent, "note", Proposed("see [[other]]\n"))
+    read.links(opened.memory, agent, "note")
+    assert [row.action for row in audit.rows(opened.memory.ledger)] == ["page_links", "write_page"]
 
 
 def test_a_fault_of_ours_is_no_success_in_the_audit_trail(
