@@ -220,7 +220,7 @@ def log(
     memory: Memory, caller: Caller, path: str | None, *, limit: int = 50, before: str | None = None
 ) -> tuple[Version, ...]:
     """Lists versions, the newest first, following renames of the page. For the controller (issue 2)."""
-    _controller_only(caller)
+    controller_only(caller)
     file = file_named(memory, caller, path) if path else None
     versions = tuple(memory.require_history().log(file, limit=limit, before=before))
     if path and not versions:
@@ -230,7 +230,7 @@ def log(
 
 def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
     """Gives the bytes of a page or attachment as they were at a version. Raises `NotFound`."""
-    _controller_only(caller)
+    controller_only(caller)
     return past_version(memory, caller, path, rev)[1]
 
 
@@ -256,7 +256,7 @@ def past_version(memory: Memory, caller: Caller, path: str, rev: str) -> tuple[s
 
 def diff(memory: Memory, caller: Caller, path: str | None, old: str | None, new: str | None) -> str:
     """Gives the changes between two versions, or between the last one and the disk, as git prints them."""
-    _controller_only(caller)
+    controller_only(caller)
     found = memory.require_history().diff(file_named(memory, caller, path) if path else None, old, new)
     if path and not found:
         _refuse_unknown(memory, caller, path)
@@ -280,6 +280,7 @@ def file_named(memory: Memory, caller: Caller, path: str) -> str:
     return PagePath(path).file
 
 
-def _controller_only(caller: Caller) -> None:
+def controller_only(caller: Caller) -> None:
+    """Raises `Denied`: past versions are for the person alone, until each is judged by its own facts (pages.md §4)."""
     if not caller.principal.is_controller:
         raise Denied("access.denied", f"{caller.principal.name} may not read history here")

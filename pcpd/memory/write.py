@@ -11,7 +11,7 @@ from pcpd.memory import reconcile
 from pcpd.memory.carry_out import Step, Written, carry_out, once
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import file_named, is_page, no_page, past_version, present_page
+from pcpd.memory.read import controller_only, file_named, is_page, no_page, past_version, present_page
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
 from pcpd.pages.edits import Edit, apply_edits, touched_keys
@@ -104,9 +104,10 @@ def move_page(
 
 
 def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
-    """Brings an earlier version of a page back as a new version; nothing is rewritten."""
+    """Brings an earlier version of a page back as a new version; nothing is rewritten. For the controller."""
 
     def act() -> Written:
+        controller_only(caller)
         then, data = past_version(memory, caller, path, rev)
         now = file_named(memory, caller, path)
         # A page that was renamed since gets its text back under the name that it has.

@@ -220,6 +220,17 @@ def test_a_moved_page_keeps_its_bytes_and_its_history(opened: Opened) -> None:
     until(lambda: len(read.log(opened.memory, opened.person, "folder/new")) == 2)
 
 
+def test_past_versions_are_closed_to_agents_both_ways(opened: Opened) -> None:
+    """Whatever their grants: what a page was may have been none of their business."""
+    agent = opened.agent("agent:claude", "read", "write")
+    write.write_page(opened.memory, agent, "note", Proposed("one\n"))
+    until(lambda: versions_of(opened, "note"))
+    with pytest.raises(Denied):
+        write.restore(opened.memory, agent, "note", "HEAD")
+    with pytest.raises(Denied):
+        read.show(opened.memory, agent, "note", "HEAD")
+
+
 def test_restore_brings_a_version_back_as_a_new_one(opened: Opened) -> None:
     """Also of a page that was removed; nothing of what came after is rewritten."""
     opened.save("note.md", "first\n")
