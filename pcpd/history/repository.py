@@ -133,8 +133,6 @@ class Repository:
         )
         return cls(parts, context_id=context_id, device=device, clock=clock)
 
-    # Writing
-
     def store(self, file: str, data: bytes) -> str:
         """Stores one version's bytes now, durable, through git's clean step where attributes ask for one.
 
@@ -257,11 +255,13 @@ class Repository:
         """
         return () if self._ground.target(False).aside else self._aside.files()
 
+    def is_aside(self) -> bool:
+        """Tells whether versions wait on the wip ref, whatever keeps them from the branch."""
+        return bool(self._aside.files())
+
     def maintain(self) -> bool:
         """Packs loose objects when there are many, and never prunes; tells whether it did. For idle times."""
         return packing.pack(self._layout, self._program)
-
-    # Looking
 
     def state(self) -> RepositoryState:
         """Gives what `status` shows."""
@@ -343,8 +343,6 @@ class Repository:
     def resolve(self, rev: str) -> str:
         """Gives the full id of the version that `rev` names. Raises Usage or NotFound."""
         return self._reading.resolve(rev, self._ground.tips(), self._ground.base())
-
-    # Parts
 
     def _commit_of(self, target: Target, edits: Sequence[Edit], text: str, now: datetime) -> str:
         tree = self._objects.change_tree(target.base, {edit.file: edit.new for edit in edits})

@@ -234,7 +234,7 @@ class Committer:
             self._aside = self._unsettled = False
             return
         self._unsettled = bool(history.settle()) if self._unsettled else False
-        self._aside = history.state().wip > 0 if self._aside else False
+        self._aside = history.is_aside() if self._aside else False
 
     def _on_keeper(self, change: Callable[[Transaction], None]) -> None:
         def job() -> None:

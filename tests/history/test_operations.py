@@ -93,6 +93,7 @@ def test_versions_wait_aside_and_land_once_when_it_has_ended(
     )
     assert person.git("ls-files", "-s") == index
     assert forked.repository.state().wip == 2
+    assert forked.repository.is_aside()
     assert forked.repository.wip_files() == ()  # still under way
     assert forked.repository.show("notes.md", str(first.rev)) == b"version 1\n"
     assert [version.rev for version in forked.repository.log("notes.md")] == [second.rev, first.rev]
@@ -109,6 +110,7 @@ def test_versions_wait_aside_and_land_once_when_it_has_ended(
     assert person.git("rev-parse", "HEAD^").strip() != second.rev
     assert forked.repository.wip_files() == ()
     assert forked.repository.state().wip == 0
+    assert not forked.repository.is_aside()
     assert forked.repository.show("notes.md", str(first.rev)) == b"version 1\n"
 
 
