@@ -26,6 +26,7 @@ from pcpd.vault.files import Files
 from pcpd.vault.ignore import Ignore
 
 ATTACHMENT_LIMIT = 10 * 1024 * 1024
+INDEX_DAMAGED = "index.corrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class Memory:
         self.on_rules_changed: Callable[[], None] = lambda: None
         self.reopen_history: Callable[[], None] = lambda: None
         self.watch_trouble: Callable[[], str] = lambda: ""
+        self.on_damage: Callable[[], None] = lambda: None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

@@ -13,7 +13,7 @@ from pcpd.memory import reconcile, upkeep
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock
-from pcpd.memory.memory import Memory
+from pcpd.memory.memory import INDEX_DAMAGED, Memory
 from pcpd.vault.root import RootIdentity
 from pcpd.vault.watch import Dirty, Watch
 
@@ -56,6 +56,7 @@ class Steward:
         self._reasons: list[str] = []
         self._closing = False
         self._retry_s = 0.0
+        self._damaged = False
         self._lock = VaultLock()  # of a folder that took the root's place
         self._taking_up = threading.Lock()
         self._last = self._beat()
@@ -63,6 +64,7 @@ class Steward:
         self._thread = threading.Thread(target=self._run, name="steward", daemon=True)
         memory.on_rules_changed = self.rules_changed
         memory.watch_trouble = self._watch.trouble
+        memory.on_damage = self.index_damaged
 
     @property
     def mode(self) -> str:
@@ -97,6 +99,11 @@ class Steward:
         """New ignore rules: other folders are watched, and files come and go without having changed."""
         self._watch.use(self._memory.ignore)
         self.request_scan("ignore rules changed")
+
+    def index_damaged(self) -> None:
+        """The index cannot be read or written any more: it is made anew from the folder."""
+        self._damaged = True
+        self.request_scan("the index is damaged")
 
     def scan(self, *, clean: bool = False) -> None:
         """Scans now, on this thread. A vault that vanished is told in `status` and changes nothing."""
@@ -166,6 +173,7 @@ class Steward:
         if error.code in {"owner.closing", "index.closed"}:
             return
         self._memory.health.in_step = False
+        self._damaged = self._damaged or error.code == INDEX_DAMAGED
         if error.code != "vault.vanished":  # the next scan tells that
             self._memory.health.notice(
                 TOPIC, f"{error.message}; {error.hint}" if error.hint else error.message
@@ -186,6 +194,9 @@ class Steward:
         if beat.monotonic - self._proved > PROOF_S or self._memory.losses.held:
             reasons.append("proof")
         self._memory.health.notice("watch", self._watch.notice)
+        if self._damaged:
+            upkeep.rebuild(self._memory)
+            self._damaged = False
         if reasons:
             self.scan()
             self._retry_s = 0.0
