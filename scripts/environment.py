@@ -6,6 +6,7 @@ pip is not called and nothing is asked of the network.
 
 import fcntl
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -108,5 +109,9 @@ def _pip(folder: Path, *what: str) -> None:
         "--quiet",
         "--disable-pip-version-check",
     ]
-    if subprocess.run([*command, *what], stdout=sys.stderr, stdin=subprocess.DEVNULL, check=False).returncode:
+    env = {**os.environ, "PYTHONWARNINGS": "ignore"}  # a build tool's advice to developers of packages
+    done = subprocess.run(
+        [*command, *what], env=env, stdout=sys.stderr, stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode:
         raise SetUpError("pip could not install what requirements.lock names (see above). Start again.")

@@ -57,12 +57,18 @@ def run(chosen: Path | None) -> int:
     if chosen is None and not vault.exists():
         shutil.copytree(ROOT / "fixtures" / "sample-vault", vault)
     if not (vault / ".pcp" / "context.yaml").exists():
-        made = subprocess.run([pcpd, "init", vault], check=False)
+        made = subprocess.run([pcpd, "init", vault], stderr=subprocess.PIPE, text=True, check=False)
+        said = made.stderr.splitlines(keepends=True)
+        print(
+            *(said if made.returncode else said[1:]), sep="", end="", file=sys.stderr
+        )  # `what_next` says more
         if made.returncode:
             return made.returncode
+    elif _is_served(pcpd, vault):
+        return 0
     print(what_next(pcpd, vault, word="boiler" if chosen is None else "WORD"), file=sys.stderr, flush=True)
     status = _stay([str(pcpd), "--vault", str(vault), "run"])
-    return 0 if status == OWNED_ELSEWHERE and _is_served(pcpd, vault) else status
+    return 0 if status == OWNED_ELSEWHERE and _is_served(pcpd, vault) else status  # two started together
 
 
 def what_next(pcpd: Path, vault: Path, *, word: str) -> str:
@@ -84,22 +90,25 @@ def what_next(pcpd: Path, vault: Path, *, word: str) -> str:
 def _stay(command: list[str]) -> int:
     """Runs the owner as a child, passes on what asks it to end, and gives its exit status."""
     owner = subprocess.Popen(command)
-    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the owner by itself
-    for asked in (signal.SIGTERM, signal.SIGHUP):
+    # Ctrl-C reaches the owner by itself too: being asked twice makes no difference to it.
+    for asked in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(asked, lambda number, _: owner.send_signal(number))
     status = owner.wait()
     return 128 - status if status < 0 else status
 
 
 def _is_served(pcpd: Path, vault: Path) -> bool:
-    """Tells whether another process owns the vault and answers, and shows that it does."""
+    """Tells whether an owner that stays serves the vault, and says so; starts none."""
     asked = subprocess.run(
-        [pcpd, "--vault", vault, "status", "--json"], capture_output=True, text=True, check=False
+        [pcpd, "--vault", vault, "status", "--no-start", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    if asked.returncode:
+    owner = {} if asked.returncode else json.loads(asked.stdout)["owner"]
+    if not owner or owner["idle_exit_s"] is not None:  # one that a command started makes room
         return False
-    owner = json.loads(asked.stdout).get("owner") or {}
-    print(f"It is served already, by process {owner.get('pid')} at {owner.get('url')}.", file=sys.stderr)
+    print(f"{vault} is served already, by process {owner['pid']} at {owner['url']}.", file=sys.stderr)
     return True
 
 

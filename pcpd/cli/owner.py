@@ -4,8 +4,9 @@ import contextlib
 import re
 import shlex
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -19,6 +20,8 @@ NAMED_S = 2.0  # how long an owner that has the lock may take until its socket s
 STEP_S = 0.05
 if TYPE_CHECKING:
     from pcpd.settings import Settings
+
+T = TypeVar("T")
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -59,7 +62,12 @@ def init_command(invocation: Invocation, folder: str, *, review: bool, new_id: b
     if not named:
         raise Usage("cli.usage", "DIR is missing", hint="`pcpd init .` makes this folder a vault")
     root = Path(named).expanduser().resolve()
-    made = initialise(root, invocation.settings, features=("review",) if review else (), new_id=new_id)
+    features = ("review",) if review else ()
+    made = _unowned(
+        root,
+        invocation.settings,
+        lambda: initialise(root, invocation.settings, features=features, new_id=new_id),
+    )
     if invocation.is_json:
         output.document(made)
         return
@@ -122,6 +130,24 @@ def _ask_for_the_vault(root: Path, settings: "Settings", *, is_lasting: bool) ->
         hint="`pcpd status` tells about it; commands and agents use it as it is",
         details={"pid": present.pid, "version": present.version},
     )
+
+
+def _unowned(root: Path, settings: "Settings", act: Callable[[], T]) -> T:
+    """Does what cannot be done to an owned vault, once an owner that a command started has handed over."""
+    from pcpd.client import owner
+
+    has_agreed, ends_at = False, time.monotonic() + HANDOVER_S
+    while True:
+        try:
+            return act()
+        except Unavailable as error:
+            if error.code != "vault.owned" or time.monotonic() > ends_at:
+                raise
+            present = owner.find(root, settings)
+            has_agreed = has_agreed or (present is not None and owner.hand_over(present, reason="pcpd init"))
+            if not has_agreed:
+                raise
+        time.sleep(STEP_S)
 
 
 def _announce(url: str) -> None:

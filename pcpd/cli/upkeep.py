@@ -8,14 +8,18 @@ import click
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command
 from pcpd.cli.output import counted, line, plain, say, styled
+from pcpd.errors import Unavailable
 
 
 @command("status", short_help="Tell how vault, index, history and owner are")
-def status_command(invocation: Invocation) -> None:
+@click.option("--no-start", is_flag=True, help="Start no owner where none runs: then the status is 3.")
+def status_command(invocation: Invocation, *, no_start: bool) -> None:
     """Tell how vault, index, history and owner are
 
     Answers also while the vault is still being read.
     """
+    if no_start:
+        _require_owner(invocation)
     answer = invocation.ask("GET", "status", wait_ready=False).json()
     if invocation.is_json:
         output.document(answer)
@@ -23,6 +27,17 @@ def status_command(invocation: Invocation) -> None:
     output.pairs(_status_rows(answer))
     for notice in _items(answer.get("notices")):
         line(f"{styled('notice:', 'yellow')} {plain(notice.get('topic'))}: {plain(notice.get('text'))}")
+
+
+def _require_owner(invocation: Invocation) -> None:
+    """Raises Unavailable (`owner.none`) where no owner runs."""
+    from pcpd.client import owner
+
+    root = invocation.root()
+    if owner.find(root, invocation.settings) is None:
+        raise Unavailable(
+            "owner.none", f"no process owns {root} now", hint="commands start one when they need it"
+        )
 
 
 def _status_rows(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

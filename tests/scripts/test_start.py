@@ -86,6 +86,7 @@ def test_a_vault_that_is_owned_already_is_said_and_is_no_failure(world: World) -
     status, said = ended(run(world))
     assert status == 0, said
     assert "served already, by process" in said
+    assert said.count("\n") == 1
     assert stop(first) == (0, "")
 
 
@@ -93,3 +94,12 @@ def test_more_than_one_argument_is_refused(world: World) -> None:
     """Status 2, as of every command that was not understood."""
     status, said = ended(run(world, "a", "b"))
     assert (status, "Usage" in said) == (2, True)
+
+
+def test_an_interrupt_that_reaches_the_script_alone_ends_it_too(world: World) -> None:
+    """As of a supervisor; Ctrl-C reaches both."""
+    script = run(world)
+    said = said_until_ready(script)
+    assert "is a vault now" not in said  # what to type next says all
+    script.send_signal(signal.SIGINT)
+    assert ended(script) == (0, "")

@@ -27,6 +27,15 @@ def test_command_starts_an_owner_where_there_is_none(machine: Machine) -> None:
     assert machine.owner_pid() == machine.owner_pid()
 
 
+def test_status_can_be_asked_without_starting_an_owner(machine: Machine) -> None:
+    """Then it says that none runs: status 3."""
+    for _ in range(2):
+        done = machine.pcpd("status", "--no-start", check=False)
+        assert (done.returncode, "no process owns" in done.stderr) == (3, True)
+    pid = machine.owner_pid()
+    assert machine.json("status", "--no-start")["owner"]["pid"] == pid
+
+
 def test_init_leaves_no_owner_behind(machine: Machine) -> None:
     """And a second init changes nothing."""
     before = {path: path.stat().st_mtime_ns for path in machine.vault.rglob("*")}
@@ -222,12 +231,14 @@ def test_copy_that_replaces_its_original_takes_its_state(machine: Machine) -> No
 
 
 def test_copy_can_get_an_id_of_its_own(machine: Machine) -> None:
-    """Then it is a vault like any other; while it is owned its id cannot change."""
+    """Then it is a vault like any other; an owner that a command started hands over for it, others stay."""
     copied = Machine(machine.world, machine.world.home / "copy")
     shutil.copytree(machine.vault, copied.vault)
-    pid = copied.owner_pid()
+    lasting = machine.run(copied.vault)
     assert copied.world.pcpd("init", copied.vault, "--new-id", check=False).returncode == 3
-    kill(pid)
+    lasting.terminate()
+    lasting.wait(GENEROUS_S)
+    copied.owner_pid()
     copied.world.pcpd("init", copied.vault, "--new-id")
     status = copied.json("status")
     assert status["vault"]["id"] != machine.json("status")["vault"]["id"]
