@@ -6,7 +6,7 @@ import pytest
 
 from pcpd.errors import Conflict, Denied, Invalid, NotFound
 from pcpd.history.versions import Version
-from pcpd.memory import carry_out, read, reconcile, write
+from pcpd.memory import carry_out, read, reconcile, upkeep, write
 from pcpd.memory.doctor import status
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
@@ -37,9 +37,9 @@ def test_an_owner_that_dies_in_an_act_has_noted_what_it_was_about_to_bury(
     make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the file's replacement and the end of the act, nothing else knows of the person's save."""
-    opened = make_opened(ahead_s=3600, quiet_s=3600).open()
+    opened = make_opened(ahead_s=3600, quiet_s=3600, poll_s=3600).open()
     opened.save("note.md", "what the person wrote\n")
-    until(lambda: read.search(opened.memory, opened.person, "person").results)
+    upkeep.full_scan(opened.memory)
 
     def dies(*_: object, **__: object) -> None:
         raise Died
@@ -48,7 +48,6 @@ def test_an_owner_that_dies_in_an_act_has_noted_what_it_was_about_to_bury(
         patch.setattr(reconcile, "apply", dies)
         with pytest.raises(Died):
             write.write_page(opened.memory, opened.person, "note", Proposed("by an act\n"), overwrite=True)
-    opened.failures.clear()  # the watcher met the same
     opened.restart()
     until(lambda: b"what the person wrote\n" in versions_of(opened, "note"))
     opened.running.committer.flush()  # type: ignore[union-attr]
