@@ -1,7 +1,6 @@
 """The acts by which a person lets an agent in and out: tokens and grants."""
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
 
 from pcpd.errors import NotFound, Usage
 from pcpd.ledger import tokens as token_rows
@@ -9,10 +8,10 @@ from pcpd.memory import reconcile
 from pcpd.memory.identity import CONTEXT_FILE
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
-from pcpd.pages.times import parse_time, to_z
+from pcpd.pages.times import to_z
 from pcpd.policy import principals
 from pcpd.policy.context import add_principal
-from pcpd.policy.grants import CATEGORIES, RIGHTS, Grant
+from pcpd.policy.grants import CATEGORIES, RIGHTS, Grant, parse_until
 
 DEFAULT_CATEGORIES = ("semantic", "episodic", "procedural", "profile")
 
@@ -102,12 +101,8 @@ def _grant_of(memory: Memory, wish: Wish) -> Grant:
         categories=tuple(wish.categories or DEFAULT_CATEGORIES),
         rights=tuple(wish.rights),
         sensitivity=wish.sensitivity,
-        until=_until(wish.until),
+        until=parse_until(wish.until) if wish.until else None,
     )
-
-
-def _until(text: str | None) -> datetime | None:
-    return parse_time(text) if text else None
 
 
 def _check_principal(principal: str) -> None:
