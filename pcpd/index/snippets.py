@@ -38,16 +38,22 @@ class Passage:
 
 
 def best(title: str, body: str, terms: Sequence[Term], weights: Sequence[float]) -> Passage:
-    """Finds the passage that holds most of the terms, by weight; repeats count little. Both texts are folded."""
+    """Finds the passage that holds most of the terms, by weight; repeats count little. Both texts are folded.
+
+    The title is a passage too: a page that is called by the words is worth no less than one that mentions them.
+    `start` is a place in the body.
+    """
     text = body[:RANKED]
     found: list[tuple[int, int]] = []
+    above: list[tuple[int, int]] = []
     exact: list[bool] = []
     for number, term in enumerate(terms):
-        hits = list(_hits(text, term))
+        hits, named = list(_hits(text, term)), list(_hits(title, term))
         found.extend((position, number) for position, _ in hits)
-        exact.append(any(is_exact for _, is_exact in hits) or any(e for _, e in _hits(title, term)))
+        above.extend((position, number) for position, _ in named)
+        exact.append(any(is_exact for _, is_exact in [*hits, *named]))
     worth, start = _densest(sorted(found), weights)
-    return Passage(worth, start, tuple(exact))
+    return Passage(max(worth, _densest(sorted(above), weights)[0]), start, tuple(exact))
 
 
 def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:

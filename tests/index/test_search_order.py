@@ -88,6 +88,17 @@ def test_title_weighs_most_then_tags_then_text(tmp_path: Path) -> None:
         assert paths(index, "kay*") == ["c", "b", "a"]
 
 
+def test_a_page_called_by_the_words_comes_before_those_that_mention_them(tmp_path: Path) -> None:
+    """Even where the words are common, and its own text has none of them."""
+    files = {
+        "quotes.md": "---\ntitle: 'Heat pump: three quotes'\n---\nAdler asks 21,400, Brandt 24,900.\n",
+        "boiler.md": "Gas, or a heat pump? The old one will not pass the next inspection.\n",
+        "ines.md": "She has had a heat pump since 2023.\n",
+    }
+    with samples.built(tmp_path / "index", files) as index:
+        assert paths(index, "heat pump")[0] == "quotes"
+
+
 def test_an_old_title_is_not_hidden_behind_the_bounds(tmp_path: Path, small_bounds: None) -> None:
     """A word that most pages have is looked for in their titles first, as words and as beginnings."""
     files = {"first.md": "# Garden\n"} | {f"other{n:03}.md": "# X\n\nthe garden\n" for n in range(60)}
