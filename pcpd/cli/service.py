@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 START_S = 15.0
 SERVICE_PATH = "/usr/local/bin:/usr/bin:/bin"  # as in the service files
+_FOLDERS = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")  # the owner must look where its commands look
 _MAC_PATH = f"/opt/homebrew/bin:{SERVICE_PATH}"
 
 
@@ -170,11 +171,12 @@ def _systemd(name: str, program: Path, root: Path, environ: Mapping[str, str]) -
 
     home = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     unit = f"pcpd-{name}.service"
+    folders = {key: environ[key] for key in _FOLDERS if Path(environ.get(key, "")).is_absolute()}
     call = ("systemctl", "--user")
     return Unit(
         name=unit,
         file=home / "systemd" / "user" / unit,
-        text=systemd_unit(program, root).encode(),
+        text=systemd_unit(program, root, folders).encode(),
         log=None,
         start=((*call, "daemon-reload"), (*call, "enable", "--now", unit)),
         stop=((*call, "disable", "--now", unit), (*call, "daemon-reload")),

@@ -52,7 +52,13 @@ def test_install_writes_the_unit_and_starts_it(
     assert done.status == 0
     assert "loginctl enable-linger" in done.err  # without it, it ends at logout
     unit = unit_file(scene)
-    assert f'--vault "{scene.root}" run' in unit.read_text()
+    text = unit.read_text()
+    assert f'--vault "{scene.root}" run' in text
+    for name in (
+        "XDG_STATE_HOME",
+        "XDG_CONFIG_HOME",
+    ):  # else owner and commands would look in different places
+        assert f'"{name}={scene.env[name]}"' in text
     assert calls.read_text().splitlines() == ["--user daemon-reload", f"--user enable --now {unit.name}"]
     told = pcpd("service", "status", "--json").json()
     assert (told["installed"], told["owner"]["ready"]) == (True, True)

@@ -36,7 +36,8 @@ def test_unit_of_any_path_is_one_that_systemd_takes(tmp_path: Path, name: str) -
     """Spaces, quotes, specifiers and variables in a folder's name are just a name."""
     unit = tmp_path / "pcpd-vault.service"
     program = program_in(tmp_path / name.replace('"', "").replace("\\", "") / "bin")
-    unit.write_text(service_files.systemd_unit(program, tmp_path / name), encoding="utf-8")
+    folders = {"XDG_STATE_HOME": str(tmp_path / name / "state")}
+    unit.write_text(service_files.systemd_unit(program, tmp_path / name, folders), encoding="utf-8")
     assert verify(unit, tmp_path) == ""
 
 

@@ -6,6 +6,7 @@ the checkout point to them). Here their two variable parts, the program and the 
 
 import plistlib
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,8 +14,10 @@ UNIT = "pcpd@.service"
 AGENT = "org.pcpd.vault.plist"
 
 
-def systemd_unit(program: Path, vault: Path) -> str:
+def systemd_unit(program: Path, vault: Path, environment: Mapping[str, str] | None = None) -> str:
     """Gives the unit of one vault. Paths may hold spaces, `%` and `$`, the vault's also quotes.
+
+    `environment`: variables that the owner gets besides; their values are absolute paths.
 
     Raises ValueError for a path that is not absolute, or that a unit file cannot hold.
     """
@@ -23,7 +26,11 @@ def systemd_unit(program: Path, vault: Path) -> str:
         raise ValueError(f"systemd starts no program whose path holds quotes or backslashes: {program}")
     unit = text[text.index("[Unit]") :].replace("%f", _plain(vault).replace("%", "%%"))
     start = f"ExecStart={_quoted(_plain(program))} --vault {_quoted(_plain(vault)).replace('$', '$$')} run"
-    return re.sub(r"^ExecStart=.*$", lambda _: start, unit, flags=re.MULTILINE)
+    unit = re.sub(r"^ExecStart=.*$", lambda _: start, unit, flags=re.MULTILINE)
+    more = "".join(
+        f" {_quoted(f'{name}={_plain(Path(path))}')}" for name, path in (environment or {}).items()
+    )
+    return re.sub(r"^Environment=.*$", lambda line: line[0] + more, unit, flags=re.MULTILINE)
 
 
 def launchd_agent(label: str, program: Path, vault: Path, log: Path) -> bytes:
