@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from pcpd.cli import output
-from pcpd.cli.invocation import Invocation, command
+from pcpd.cli.invocation import MARK, Invocation, command
 from pcpd.cli.output import plain, say
 from pcpd.errors import Unavailable, Usage
 
@@ -74,6 +74,8 @@ def init_command(invocation: Invocation, folder: str, *, review: bool, new_id: b
     name = f"{plain(root)} ({made['id']})"
     if made["created"]:
         say(f"{name} is a vault now. Serve it with: pcpd --vault {shlex.quote(str(root))} run")
+        if outer := next((each for each in root.parents if (each / MARK).is_file()), None):
+            say(f"It lies in the vault {plain(outer)}, which goes on serving its pages too.")
     else:
         say(f"{name} has a new id." if new_id else f"{name} is a vault already; nothing was changed.")
     if made["history"]:

@@ -110,8 +110,8 @@ def links_command(
 ) -> None:
     """Show what a page links to, and what links to it
 
-    One line a link: its direction, the other page, and the link as written. A target that no page answers to
-    is `unresolved`. Without PAGE, the loose ends of the whole vault: --unresolved or --orphans.
+    One line a link: its direction, the other page or file, and the link as written. A target that nothing
+    answers to is `unresolved`. Without PAGE, the loose ends of the whole vault: --unresolved or --orphans.
     """
     from pcpd.client.http import quoted
 
@@ -146,7 +146,8 @@ def _edges(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Gives a row for each link, then for each page that is further away."""
     for edge in answer["outgoing"]:
         link = edge["link"]
-        yield ("to" if edge["target"] else "unresolved", edge["target"] or link["target"], _written(link))
+        found = edge["target"] or edge.get("file")
+        yield ("to" if found else "unresolved", found or link["target"], _written(link))
     for edge in answer["backlinks"]:
         yield "from", edge["source"], _written(edge["link"])
     for near in answer["neighbours"]["pages"]:

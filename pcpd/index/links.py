@@ -24,11 +24,15 @@ _LINK = "l.tail, l.kind, l.target, l.rel, l.heading, l.alias, l.line"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One link as written, with the path of the page it stands on, and of the page it leads to or None."""
+    """One link as written, with the path of the page it stands on, and of the page it leads to or None.
+
+    `file`: the attachment that it leads to instead, told only to who may see everything.
+    """
 
     source: str
     target: str | None
     link: Link
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,22 @@ def outgoing(reads: Reads, path: str, visible: Visibility) -> list[Edge]:
     ).fetchall()
     edges = []
     for exact, *link in rows:
-        target = lookup.target(Form(link[0], bool(exact)), folder_of(page.key))
-        edges.append(Edge(page.path, None if target is None else target.path, _link(*link)))
+        form = Form(link[0], bool(exact))
+        target = lookup.target(form, folder_of(page.key))
+        file = _attachment(reads, form) if target is None and visible.everything else None
+        edges.append(Edge(page.path, None if target is None else target.path, _link(*link), file))
     return edges
+
+
+def _attachment(reads: Reads, form: Form) -> str | None:
+    """Gives the file other than a page that a link leads to: in its very place, else the first of that name."""
+    row = reads.execute("SELECT file FROM files WHERE tail = ?", (form.tail,)).fetchone()
+    if row is None and not form.exact:
+        row = reads.execute(
+            "SELECT file FROM files WHERE tail > ? AND tail < ? ORDER BY tail LIMIT 1",
+            (f"{form.tail}/", f"{form.tail}0"),
+        ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def backlinks(reads: Reads, path: str, visible: Visibility, *, limit: int = 1000) -> list[Edge]:

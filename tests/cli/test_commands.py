@@ -209,6 +209,12 @@ def test_links_show_their_direction(scene: Scene, pcpd: Pcpd) -> None:
         "outgoing": [
             {"source": "a", "target": "x/b", "link": link},
             {"source": "a", "target": None, "link": {**link, "target": "C", "rel": "about", "heading": ""}},
+            {
+                "source": "a",
+                "target": None,
+                "file": "img/p.png",
+                "link": {**link, "target": "p.png", "heading": ""},
+            },
         ],
         "backlinks": [{"source": "d", "target": "a", "link": link}],
         "neighbours": {
@@ -220,6 +226,7 @@ def test_links_show_their_direction(scene: Scene, pcpd: Pcpd) -> None:
     assert pcpd("links", "a", "--depth", "2").text.splitlines() == [
         "to\tx/b\twiki B#H",
         "unresolved\tC\tabout C",
+        "to\timg/p.png\twiki p.png",
         "from\td\twiki B#H",
         "at 2\te\tE",
     ]

@@ -153,6 +153,10 @@ class TestResolving:
         fill(index, {"a.md": "![[pic.png]] [[img/Pic.PNG]] [[none.png]] ![[other.png]]", "img/pic.png": "x"})
         assert missing_in(index) == [("a", "none.png"), ("a", "other.png")]
         assert len(missing_in(index, sees("personal"))) == 4
+        with index.reader() as reader:
+            told = [edge.file for edge in links.outgoing(reader, "a", EVERYTHING)]
+            secret = [edge.file for edge in links.outgoing(reader, "a", sees("personal"))]
+        assert (told, secret) == (["img/pic.png", "img/pic.png", None, None], [None] * 4)
 
 
 class TestTheGraph:

@@ -46,6 +46,12 @@ def test_init_leaves_no_owner_behind(machine: Machine) -> None:
     assert owner.poll() is None
 
 
+def test_init_inside_a_vault_says_so(machine: Machine) -> None:
+    """Two owners would serve the same pages: that may be a slip."""
+    done = machine.world.pcpd("init", machine.vault / "inner")
+    assert f"It lies in the vault {machine.vault}" in done.stderr
+
+
 @pytest.mark.parametrize("other_path", [False, True])
 def test_second_run_says_who_owns_the_vault(machine: Machine, *, other_path: bool) -> None:
     """By the same path or by a link: status 3."""
