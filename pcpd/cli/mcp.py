@@ -75,9 +75,9 @@ def mcp_config(
 
 
 def _has_grant(invocation: Invocation, principal: str) -> bool:
-    """Tells whether the agent may see anything; a grant to `agent:a` is one to `agent:a/2` too."""
+    """Tells whether there is a grant to just this principal: one to `agent:a` is none to `agent:a/2` (policy)."""
     answer: dict[str, Any] = invocation.ask("GET", "grants").json()
-    return any(f"{principal}/".startswith(f"{grant['principal']}/") for grant in answer["grants"])
+    return any(grant["principal"] == principal for grant in answer["grants"])
 
 
 def server_entry(root: Path, principal: str, token: str) -> dict[str, object]:

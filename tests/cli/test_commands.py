@@ -432,5 +432,7 @@ def test_entry_for_mcp_clients_can_bring_its_token(scene: Scene, pcpd: Pcpd) -> 
     assert done.json()["mcpServers"]["pcpd"]["env"] == {"PCPD_TOKEN": "pcp_new"}
     assert "pcpd grant agent:c" in done.err
     answer["grants"] = [{"principal": "agent:c"}]
-    assert pcpd("mcp", "config", "--principal", "agent:c/2", "--new-token").err == ""
+    assert pcpd("mcp", "config", "--principal", "agent:c", "--new-token").err == ""
+    # Consent was given to `agent:c`: a version of it is somebody else (policy.principals).
+    assert "pcpd grant agent:c/2" in pcpd("mcp", "config", "--principal", "agent:c/2", "--new-token").err
     assert pcpd("mcp", "config", "--principal", "agent:c", "--new-token", "--token", "x").status == 2
