@@ -30,7 +30,11 @@ _CLOSED = ("closed", "is closed, its owner is ending", "try again")
 _FAILURES = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
-    sqlite3.SQLITE_FULL: ("full", "cannot grow, the disk is full", "free some space; no page in the vault is at risk"),
+    sqlite3.SQLITE_FULL: (
+        "full",
+        "cannot grow, the disk is full",
+        "free some space; no page in the vault is at risk",
+    ),
     sqlite3.SQLITE_READONLY: (
         "read-only",
         "cannot be written",

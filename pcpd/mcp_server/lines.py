@@ -143,7 +143,8 @@ def _message_in(line: bytes | None) -> types.JSONRPCMessage | bytes | None:
     except ValueError:
         return _refused(line)
     if isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
-        return _refused(line)  # a request whose id is none; the SDK takes it for a notification, and never answers
+        # A request whose id is none: the SDK takes it for a notification, and never answers.
+        return _refused(line)
     return message
 
 
