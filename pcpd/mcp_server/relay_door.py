@@ -91,23 +91,23 @@ class RelayDoor:
 
     async def _serve(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
         try:
-            caller = await self._greeted(lines)
+            first, caller = await self._greeted(lines)
         except PcpError as error:
             said = {"code": error.code, "message": error.message, "hint": error.hint}
             await _send(writer, {"pcpd": __version__, "error": said})
             return
         await _send(writer, {"pcpd": __version__})
         lines.limit = LINE_LIMIT
-        server = build(self._memory, caller, self._limiter)
+        server = build(self._memory, first, caller, self._limiter)
         async with messages(lines, writer) as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
-    async def _greeted(self, lines: Lines) -> Callable[[], Caller]:
-        """Checks the greeting's token; gives what tells, at each call, who calls."""
+    async def _greeted(self, lines: Lines) -> tuple[Caller, Callable[[], Caller]]:
+        """Checks the greeting's token; gives who greeted, and what tells, at each call, who calls."""
         line = await asyncio.wait_for(lines.next(), self._greeting_s)
         token, named = _greeting(line)
-        await to_thread.run_sync(self._verified, token, named, limiter=self._greeting_limiter)
-        return lambda: Caller(self._verified(token, named), "mcp")
+        first = await to_thread.run_sync(self._verified, token, named, limiter=self._greeting_limiter)
+        return Caller(first, "mcp"), lambda: Caller(self._verified(token, named), "mcp")
 
     def _verified(self, token: str, named: str) -> Principal:
         principal = tokens.verify(self._memory.ledger, token) if token else None

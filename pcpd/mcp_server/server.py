@@ -15,6 +15,7 @@ from pcpd import __version__
 from pcpd.errors import PcpError, Usage, as_told
 from pcpd.mcp_server.arguments import check_names
 from pcpd.mcp_server.tools import BY_NAME, TOOLS, Answer, Tool
+from pcpd.memory import read
 from pcpd.memory.memory import Caller, Memory
 
 INSTRUCTIONS = (
@@ -30,11 +31,19 @@ DETAILS_LIMIT = 2_000
 THREADS = 4
 """Tools of one connection that run at a time; others wait, and other connections do not."""
 
+BEFORE_ACTS = ("tool.", "token.")
+"""Codes of refusals that come before an act, whose audit row is therefore written here."""
+
 log = logging.getLogger("pcpd")
 
 
-def build(memory: Memory, caller: Callable[[], Caller], limiter: CapacityLimiter) -> Server[Any]:
-    """Gives the server of one connection. `caller` is asked at each call, so that a revoked token ends at once."""
+def build(
+    memory: Memory, first: Caller, caller: Callable[[], Caller], limiter: CapacityLimiter
+) -> Server[Any]:
+    """Gives the server of one connection. `caller` is asked at each call, so that a revoked token ends at once.
+
+    `first` is who greeted: the audit trail names them when their token is good no more.
+    """
     described = types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
     mine = Semaphore(THREADS)
 
@@ -47,13 +56,13 @@ def build(memory: Memory, caller: Callable[[], Caller], limiter: CapacityLimiter
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         def run() -> Answer:
-            tool = BY_NAME.get(params.name)
-            if tool is None:
-                raise Usage("tool.unknown", f"there is no tool {params.name[:100]!r}", hint="list the tools")
-            arguments = params.arguments or {}
-            known = _known(ctx, caller())
-            check_names(arguments, tool.properties)
-            return tool.run(memory, known, arguments)
+            try:
+                return _asked(memory, _known(ctx, caller()), params)
+            except PcpError as error:
+                if error.code.startswith(BEFORE_ACTS):
+                    name = params.name if params.name in BY_NAME else "unknown_tool"
+                    read.note_refusal(memory, first, name, error)
+                raise
 
         try:
             async with mine:
@@ -71,6 +80,15 @@ def build(memory: Memory, caller: Callable[[], Caller], limiter: CapacityLimiter
     )
     server.middleware.clear()  # the SDK's telemetry: what is asked of a memory is nobody's span
     return server
+
+
+def _asked(memory: Memory, caller: Caller, params: types.CallToolRequestParams) -> Answer:
+    tool = BY_NAME.get(params.name)
+    if tool is None:
+        raise Usage("tool.unknown", f"there is no tool {params.name[:100]!r}", hint="list the tools")
+    arguments = params.arguments or {}
+    check_names(arguments, tool.properties)
+    return tool.run(memory, caller, arguments)
 
 
 def _known(ctx: ServerRequestContext[Any], caller: Caller) -> Caller:

@@ -80,6 +80,12 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
             memory.trail.write(_row(memory, caller, note, start))
 
 
+def note_refusal(memory: Memory, caller: Caller, action: str, error: PcpError) -> None:
+    """Writes the audit row of a call that was refused before any act began."""
+    note = Note(action, "denied" if isinstance(error, Denied) else error.code)
+    memory.trail.write(_row(memory, caller, note, memory.clock.monotonic()))
+
+
 def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
     return AuditRow(
         at=to_z(memory.clock.now()),

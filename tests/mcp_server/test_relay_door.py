@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pcpd.ledger import tokens
+from pcpd.ledger import audit, tokens
 from pcpd.ledger.ledger import Ledger
 from pcpd.mcp_server import lines, relay_door
 from pcpd.memory import read
@@ -319,6 +319,24 @@ def test_flood_of_wrong_tokens_delays_no_call(
     let_go.set()
     for each in flood:
         assert each.hear()["error"]["code"] == "token.refused"
+
+
+def test_calls_that_are_refused_before_an_act_are_written_down_too(
+    doors: Doors, greeted: Callable[..., Relayed]
+) -> None:
+    """An unknown tool, a bad argument, a revoked token: who, what and how it ended."""
+    relayed = greeted()
+    relayed.call("no_such_tool" * 50)
+    relayed.call("read_page", path=3)
+    doors.vault("POST", "revoke", body={"principal": "agent:claude"})
+    relayed.call("search_memory", query="heat")
+    rows = [(row.action, row.outcome) for row in reversed(audit.rows(doors.opened.memory.ledger))]
+    assert rows == [
+        ("unknown_tool", "tool.unknown"),
+        ("read_page", "tool.argument"),
+        ("search_memory", "denied"),
+    ]
+    assert {row.principal for row in audit.rows(doors.opened.memory.ledger)} == {"agent:claude"}
 
 
 def test_revoked_token_ends_at_the_next_call(doors: Doors, greeted: Callable[..., Relayed]) -> None:
