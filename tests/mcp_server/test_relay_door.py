@@ -327,7 +327,7 @@ def test_calls_that_are_refused_before_an_act_are_written_down_too(
     """An unknown tool, a bad argument, a revoked token: who, what and how it ended."""
     relayed = greeted()
     relayed.call("no_such_tool" * 50)
-    relayed.call("read_page", path=3)
+    relayed.call("read_page", path={"a": 1})
     doors.vault("POST", "revoke", body={"principal": "agent:claude"})
     relayed.call("search_memory", query="heat")
     rows = [(row.action, row.outcome) for row in reversed(audit.rows(doors.opened.memory.ledger))]
