@@ -26,11 +26,16 @@ class Found(NamedTuple):
 
 
 def counts(reads: Reads) -> Counts:
-    """Counts pages, other files, pages with problems, and pages that are proposed or rejected."""
+    """Counts pages, other files, pages with problems, and pages that are proposed or rejected.
+
+    What begins with a dot, such as `.pcp/context.yaml`, is none of the person's files.
+    """
     pages, problems, hidden = reads.execute(
         "SELECT count(*), count(CASE WHEN problems > 0 THEN 1 END), coalesce(sum(hidden), 0) FROM pages"
     ).fetchone()
-    files = reads.execute("SELECT count(*) FROM files").fetchone()[0]
+    files = reads.execute(
+        "SELECT count(*) - (SELECT count(*) FROM files WHERE file >= '.' AND file < '/') FROM files"
+    ).fetchone()[0]
     return Counts(pages, files - pages, problems, hidden)
 
 

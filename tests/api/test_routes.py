@@ -56,7 +56,8 @@ def test_consent_goes_round(doors: Doors) -> None:
 def test_owner_tells_how_it_is_and_proves_its_index(make_doors: Callable[..., Doors]) -> None:
     """Status, doctor and rebuild."""
     doors = make_doors(PAGES)
-    assert doors.vault("GET", "status").json()["pages"] == 3
+    status = doors.vault("GET", "status").json()
+    assert (status["pages"], status["attachments"]) == (3, 0)  # `.pcp` is none of the person's files
     assert doors.vault("POST", "doctor", body={"deep": True}).json()["differences"] == []
     assert doors.vault("POST", "rebuild").status == 200
     assert doors.vault("GET", "search?q=heat").json()["total"] == 2
