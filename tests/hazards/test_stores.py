@@ -302,7 +302,7 @@ def test_more_files_than_a_statement_takes_parameters(opened: Opened, ask: Asked
     opened.memory.keeper.run(Urgency.ACT, clear).result()
     with opened.memory.index.reader() as conn:
         assert len(pages.known(conn)) < 10
-    assert ask.status()["attachments"] == 1  # the context
+    assert ask.status()["attachments"] == 0  # the context is none of the person's
 
 
 def test_several_clients_loops_and_a_long_search_never_meet_a_locked_database(machine: Machine) -> None:
