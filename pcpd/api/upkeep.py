@@ -68,7 +68,7 @@ async def work(owner: OwnerOf) -> Response:
 
 @router.post("/doctor")
 async def doctor(owner: OwnerOf, body: DoctorBody) -> Response:
-    """Checks pages and, when deep, compares the index with a rebuild in memory."""
+    """Checks pages and, when deep, compares the index with one made anew aside."""
     return await answered(owner, lambda: checks.doctor(owner.memory, deep=body.deep))
 
 

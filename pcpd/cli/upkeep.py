@@ -82,7 +82,7 @@ def _history_words(history: Mapping[str, Any]) -> str:
 
 
 @command("doctor", short_help="Check the vault and name every problem")
-@click.option("--deep", is_flag=True, help="Also rebuild the index in memory and name every difference.")
+@click.option("--deep", is_flag=True, help="Also make the index anew aside and name every difference.")
 def doctor_command(invocation: Invocation, *, deep: bool) -> int:
     """Check the vault and name every problem
 

@@ -6,11 +6,10 @@ Written without `http.client`, so that the stdio relay stays small. Source: arch
 import json
 import os
 import socket
-import struct
-import sys
 from pathlib import Path
 
 from pcpd.errors import Denied
+from pcpd.gate.peer import is_of
 
 ANSWER_LIMIT = 1024 * 1024
 PREFIX = "/vault/v1"
@@ -34,22 +33,10 @@ def connect(path: Path, timeout_s: float) -> socket.socket | None:
     except BaseException:
         link.close()
         raise
-    if peer_uid(link) not in {None, os.getuid()}:
+    if not is_of(link, os.getuid()):
         link.close()
         raise _foreign(path)
     return link
-
-
-def peer_uid(link: socket.socket) -> int | None:
-    """Tells whose process is at the other end of a Unix socket; None where the system does not say."""
-    try:
-        if sys.platform == "darwin":
-            # struct xucred: version, uid, … (SOL_LOCAL 0, LOCAL_PEERCRED 1)
-            return int(struct.unpack_from("=II", link.getsockopt(0, 1, 76))[1])
-        _, uid, _ = struct.unpack("=iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    except (AttributeError, OSError, struct.error):
-        return None
-    return int(uid)
 
 
 def ask(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pcpd.index import tokens
+from pcpd.pages.model import PCP_KEYS
 from pcpd.pages.page import Page
 from pcpd.sqlite import Reads, Transaction
 
@@ -22,11 +23,7 @@ MERGE_PAGES = 16
 _CHUNK = 500
 _SEGMENTS = 8
 _BULK = 50  # pages at once: a scan, not an edit
-_KNOWN = """
-id title type tags aliases updated recorded_at valid_from valid_until expires partition sensitivity importance
-confidence lifecycle review source relations derived_from x_import cssclasses
-"""
-_KNOWN_KEYS = frozenset(_KNOWN.split())
+_NO_TEXT = PCP_KEYS | {"aliases", "cssclasses"}  # keys whose values are indexed elsewhere, or say nothing
 
 
 def put(tx: Transaction, page_id: int, page: Page) -> None:
@@ -139,7 +136,7 @@ def _set_automerge(tx: Transaction, segments: int) -> None:
 
 def _columns(page: Page) -> tuple[str, str, str, str]:
     """Gives what is searched of a page: title; tags and aliases; file name and further keys' values; text."""
-    extra = [value for key, value in page.properties if key.partition(".")[0] not in _KNOWN_KEYS]
+    extra = [value for key, value in page.properties if key.partition(".")[0] not in _NO_TEXT]
     if page.path.name != page.title:
         extra.insert(0, page.path.name)
     return page.title, "\n".join((*page.tags, *page.aliases)), "\n".join(extra), page.body

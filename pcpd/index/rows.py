@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pcpd.index.resolve import form_of, tail_of
 from pcpd.pages.changes import Stat
+from pcpd.pages.model import PCP_KEYS
 from pcpd.pages.page import Page
 from pcpd.pages.paths import Kind, lookup_key
 from pcpd.pages.times import from_ns
@@ -15,13 +16,6 @@ from pcpd.policy.decide import Facts
 VALUE_LIMIT = 200
 """Characters of a property's value that filters look at."""
 
-_KNOWN_KEYS = frozenset(
-    {
-        "id", "title", "type", "tags", "updated", "recorded_at", "valid_from", "valid_until", "expires",
-        "partition", "sensitivity", "importance", "confidence", "lifecycle", "review", "source", "relations",
-        "derived_from", "x_import",
-    }
-)  # fmt: skip
 _INT64 = 2**63
 
 
@@ -157,7 +151,7 @@ def property_values(number: int, page: Page) -> Iterator[tuple[object, ...]]:
     pairs = {
         (lookup_key(key), lookup_key(value[:VALUE_LIMIT]))
         for key, value in page.properties
-        if key.partition(".")[0] not in _KNOWN_KEYS
+        if key.partition(".")[0] not in PCP_KEYS
     }
     return ((number, key, value) for key, value in pairs)
 

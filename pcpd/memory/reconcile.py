@@ -81,9 +81,10 @@ def look(memory: Memory, file: str) -> Finding:
 def _unreadable(memory: Memory, file: str, kind: Kind, error: Broken) -> Finding:
     """A file that the system does not let us read is listed with its problem, and keeps no other from the index."""
     stat = memory.files.stat(file)
-    if error.code != "vault.unreadable" or stat is None:
+    if error.code not in {"vault.unreadable", "vault.io"} or stat is None:
         raise error
-    row = FileRow(file, kind, stat, memory.clock.now_ns(), "", "unreadable")
+    # As if read at the beginning of time: every scan tries again.
+    row = FileRow(file, kind, stat, 0, "", "unreadable")
     if kind != "page":
         return Draft(row)
     path = PagePath.of_file(file)

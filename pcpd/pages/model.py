@@ -10,6 +10,15 @@ TYPES = ("semantic", "episodic", "procedural")
 LIFECYCLES = ("active", "validated", "stale", "archived")
 SENSITIVITIES = ("normal", "sensitive")
 
+PCP_KEYS = frozenset(
+    {
+        "id", "title", "type", "tags", "updated", "recorded_at", "valid_from", "valid_until", "expires",
+        "partition", "sensitivity", "importance", "confidence", "lifecycle", "review", "source", "relations",
+        "derived_from", "x_import",
+    }
+)  # fmt: skip
+"""The keys that pages.md §3 gives a meaning; others are a person's own."""
+
 LinkKind = Literal["wiki", "embed", "markdown", "relation", "relation-line"]
 
 

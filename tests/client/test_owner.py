@@ -14,6 +14,7 @@ from pcpd import __version__
 from pcpd.client import launch, owner, wire
 from pcpd.client.owner import Start, ensure_owner, find, hand_over, is_older
 from pcpd.errors import Broken, Conflict, Denied, Invalid, PcpError, Unavailable
+from pcpd.gate import peer
 from pcpd.settings import SOCKET, Settings, load
 from tests.client.conftest import Scene
 from tests.client.fake_owner import FakeOwner
@@ -129,7 +130,7 @@ def test_foreign_folder_is_passed_over(scene: Scene, monkeypatch: pytest.MonkeyP
 def test_foreign_process_is_not_talked_to(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel tells who listens."""
     scene.owner()
-    monkeypatch.setattr(wire, "peer_uid", lambda link: 4_000_000)
+    monkeypatch.setattr(peer, "peer_uid", lambda link: 4_000_000)
     with pytest.raises(Denied) as caught:
         find(scene.root, scene.settings)
     assert caught.value.code == "owner.foreign"
@@ -139,7 +140,7 @@ def test_kernel_tells_who_is_at_the_other_end() -> None:
     """Both ends of this pair are ours."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
-        assert wire.peer_uid(ours) == os.getuid()
+        assert peer.peer_uid(ours) == os.getuid()
 
 
 def test_private_folder_is_never_a_strangers(

@@ -1,5 +1,5 @@
--- One row per fact about the whole index: `proved_at`, the digest of context.yaml, and the like. Written by
--- the keeper; nothing here is part of what a rebuild must reproduce.
+-- One row per fact about the whole index, such as whether it was compared with HEAD. Written by the keeper;
+-- nothing here is part of what a rebuild must reproduce.
 CREATE TABLE meta (
     key   TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
