@@ -14,17 +14,17 @@ import socket
 import sys
 import time
 from collections.abc import Callable, MutableMapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pcpd import __version__, heap, journal
-from pcpd.errors import Broken, PcpError, Unavailable
+from pcpd import __version__, heap, journal, sockets
+from pcpd.errors import PcpError, Unavailable
 from pcpd.memory import begin
 from pcpd.memory.commits import Committer
-from pcpd.memory.identity import claim, locate, read_context
+from pcpd.memory.identity import claim, is_moved, locate, read_context
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock, is_locked
 from pcpd.memory.memory import Clock, Memory, Place
@@ -34,6 +34,7 @@ from pcpd.settings import MCP_SOCKET, SOCKET, Settings
 DRAIN_S = 1.0
 DOOR_THREADS = 16
 IDLE_BEAT_S = 5.0
+REACH_BEAT_S = 5.0
 POLL_S = 2.0
 # A request takes Python's lock several times, and waits so long for each thread that scans, indexes or commits.
 SWITCH_S = 0.0005
@@ -108,7 +109,13 @@ def run(
             poll_s=settings.poll_s,
         )
         _tell_of_copy(memory, copy_of)
-        doors = Doors(settings.socket_folder(root), media, announce, idle_exit_s)
+        doors = Doors(
+            media,
+            folder=partial(settings.socket_folder, root),
+            is_moved=partial(is_moved, root, memory.context.id, lock),
+            announce=announce,
+            idle_exit_s=idle_exit_s,
+        )
         return asyncio.run(doors.serve(settings.port if port is None else port))
     except BaseExceptionGroup as failures:
         raise _cause(failures) from failures
@@ -192,39 +199,31 @@ class Running:
             log.warning("ended in the middle of a change; the next start completes it")
 
 
-@dataclass
-class Traffic:
-    """Who is connected and when something last came, for owners that end when nobody needs them."""
-
-    monotonic: Callable[[], float]
-    open: int = 0
-    last: float = field(default=0.0)
-
-    def __post_init__(self) -> None:
-        self.last = self.monotonic()
-
-    def change(self, by: int) -> None:
-        """Notes that a connection or request began (+1) or ended (-1)."""
-        self.open += by
-        self.last = self.monotonic()
-
-    def idle_s(self) -> float:
-        """Seconds without anybody."""
-        return 0.0 if self.open else self.monotonic() - self.last
-
-
 class Doors:
     """The sockets of one owner and what is served on them."""
 
     def __init__(
-        self, folder: Path, running: Running, announce: Callable[[str], None], idle_exit_s: float | None
+        self,
+        running: Running,
+        *,
+        folder: Callable[[], Path],
+        is_moved: Callable[[], bool],
+        announce: Callable[[str], None],
+        idle_exit_s: float | None,
     ) -> None:
+        """`folder` makes and gives the folder where clients look for the sockets, as the root is now."""
         self._folder = folder
+        self._is_moved = is_moved
+        self._root = running.memory.place.root
+        self._listening: dict[str, sockets.Listening] = {}
+        self._to_serve: dict[str, asyncio.Queue[socket.socket]] = {
+            name: asyncio.Queue() for name in (SOCKET, MCP_SOCKET)
+        }
         self._running = running
         self._announce = announce
         self._memory = running.memory
         self._idle_exit_s = idle_exit_s
-        self._traffic = Traffic(running.memory.clock.monotonic)
+        self._traffic = sockets.Traffic(running.memory.clock.monotonic)
         self._stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._url = ""
@@ -234,17 +233,42 @@ class Doors:
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._stop.set)
-        tcp = _bind_loopback(port, self._memory)
+        tcp = sockets.loopback(port, partial(self._memory.health.notice, "port"))
         self._url = f"http://127.0.0.1:{tcp.getsockname()[1]}"
-        with _bound(self._folder / SOCKET) as http, _bound(self._folder / MCP_SOCKET) as mcp:
+        with ExitStack() as names:
+            for name in (SOCKET, MCP_SOCKET):
+                self._listen(names, self._folder() / name)
             async with asyncio.TaskGroup() as tasks:
                 imported = tasks.create_task(asyncio.to_thread(self._build_app))
                 scanned = tasks.create_task(self._scan())
                 tasks.create_task(self._end_when_idle())
-                tasks.create_task(self._serve_http(await imported, [http, tcp]))
+                tasks.create_task(self._serve_http(await imported, tcp))
                 await self._get_ready(scanned)
-                await self._serve_relays(mcp)
+                tasks.create_task(self._stay_reachable(names))
+                await self._serve_relays()
         return 0
+
+    def _listen(self, names: ExitStack, path: Path) -> None:
+        """Listens at `path`, for whoever serves sockets of that name."""
+        listening = sockets.Listening(path)
+        names.callback(listening.close)
+        self._listening[path.name] = listening
+        self._to_serve[path.name].put_nowait(listening.socket)
+
+    async def _stay_reachable(self, names: ExitStack) -> None:
+        """Listens anew where clients look, when they find us no more; ends when the vault was moved away."""
+        beats_away = 0
+        while not await self._is_told_to_end(REACH_BEAT_S):
+            beats_away = beats_away + 1 if await asyncio.to_thread(self._is_moved) else 0
+            if beats_away > 1:
+                log.warning("the vault is no longer at %s; at its new place another owner begins", self._root)
+                self._stop.set()
+            with suppress(OSError, PcpError):  # the root is away, or nothing can be made: the next beat sees
+                folder = await asyncio.to_thread(self._folder)
+                for name, listening in list(self._listening.items()):
+                    if not listening.is_at(folder / name):
+                        self._listen(names, folder / name)
+                        log.warning("the socket %s was gone; it is made anew", folder / name)
 
     async def _scan(self) -> None:
         """Has the vault watched and scanned. That the owner's end cuts the scan short is no error."""
@@ -266,7 +290,7 @@ class Doors:
         log.info("ready at %s", self._url)
         self._announce(self._url)
 
-    async def _serve_http(self, built: tuple[Any, Any], sockets: list[socket.socket]) -> None:
+    async def _serve_http(self, built: tuple[Any, Any], tcp: socket.socket) -> None:
         serve, app = built
 
         async def counted(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
@@ -276,7 +300,7 @@ class Doors:
             finally:
                 self._traffic.change(-1)
 
-        await serve(counted, sockets, self._stop.wait)
+        await serve(counted, [tcp], self._stop.wait, more=self._to_serve[SOCKET])
 
     def _build_app(self) -> tuple[Any, Any]:
         with heap.importing():
@@ -295,7 +319,7 @@ class Doors:
             )
             return serve, build(served)
 
-    async def _serve_relays(self, listening: socket.socket) -> None:
+    async def _serve_relays(self) -> None:
         """Imports the SDK and serves stdio relays; they wait in the socket's queue until then.
 
         Nothing else imports meanwhile: two threads that import one package meet it half made.
@@ -303,8 +327,9 @@ class Doors:
         if self._stop.is_set():
             return
         door = await asyncio.to_thread(self._build_relay_door)
-        await door.start(listening)
+        serving = asyncio.create_task(door.serve(self._to_serve[MCP_SOCKET]))
         await self._stop.wait()
+        serving.cancel()
         await door.close()
 
     def _build_relay_door(self) -> Any:
@@ -318,11 +343,14 @@ class Doors:
     async def _end_when_idle(self) -> None:
         if self._idle_exit_s is None:
             return
-        while not self._stop.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), min(IDLE_BEAT_S, self._idle_exit_s))
+        while not await self._is_told_to_end(min(IDLE_BEAT_S, self._idle_exit_s)):
             if self._traffic.idle_s() >= self._idle_exit_s:
                 self._stop.set()
+
+    async def _is_told_to_end(self, within_s: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), within_s)
+        return self._stop.is_set()
 
     def _describe(self) -> dict[str, object]:
         return {
@@ -350,44 +378,6 @@ def _is_newer(version: str) -> bool:
         return [int(part) for part in text.split(".") if part.isdigit()]
 
     return numbers(version) > numbers(__version__)
-
-
-class _bound:  # noqa: N801 - reads as a function: `with _bound(path) as listening`
-    """A listening Unix socket of mode 0600. A file that a dead owner left is replaced: we hold the lock."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> socket.socket:
-        self._path.unlink(missing_ok=True)
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)
-        try:
-            listening.bind(os.fspath(self._path))
-        finally:
-            os.umask(before)
-        listening.listen(64)
-        listening.setblocking(False)
-        return listening
-
-    def __exit__(self, *_: object) -> None:
-        self._path.unlink(missing_ok=True)
-
-
-def _bind_loopback(port: int, memory: Memory) -> socket.socket:
-    """Binds a port of 127.0.0.1; another free one, told in `status`, where that one is taken."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(("127.0.0.1", port))
-    except OSError as error:
-        if port == 0:
-            raise Broken("http.no-port", f"no port can be had on 127.0.0.1: {error.strerror}") from error
-        listening.bind(("127.0.0.1", 0))
-        memory.health.notice("port", f"port {port} is taken ({error.strerror}); another one is used")
-    listening.listen(128)
-    listening.setblocking(False)
-    return listening
 
 
 def _failed(error: PcpError) -> None:

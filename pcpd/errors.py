@@ -14,6 +14,8 @@ This module imports nothing. `docs/troubleshooting.md` lists every code; a test 
 
 from collections.abc import Mapping
 
+_HERE = __file__.removesuffix("errors.py")
+
 
 class PcpError(Exception):
     """A failure that a person or an agent can act on.
@@ -80,8 +82,8 @@ def _place_of(error: Exception) -> str:
     """Says where in pcpd an error came up. Its own words are left out: they may quote a page or a secret."""
     place, trace = "an unknown place", error.__traceback__
     while trace is not None:
-        folder, _, file = trace.tb_frame.f_code.co_filename.rpartition("/pcpd/")
-        if folder:
-            place = f"{file}:{trace.tb_lineno}"
+        file = trace.tb_frame.f_code.co_filename
+        if file.startswith(_HERE):
+            place = f"{file.removeprefix(_HERE)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place

@@ -3,12 +3,13 @@
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
 from pcpd.api import consent, history, pages, search, upkeep
 from pcpd.api.caller import Served
 from pcpd.api.edge import Edge
-from pcpd.api.errors import on_error, on_fault, on_half_a_letter, on_malformed, on_no_route, problem
+from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
 from pcpd.errors import PcpError
 from pcpd.gate.knock import App, Gate
 
@@ -33,6 +34,7 @@ def routes(served: Served) -> FastAPI:
     app.state.owner = served
     for kind in (PcpError, OSError):
         app.add_exception_handler(kind, on_error)
+    app.add_exception_handler(ClientDisconnect, on_gone)
     app.add_exception_handler(Exception, on_fault)
     app.add_exception_handler(RequestValidationError, on_malformed)
     app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)

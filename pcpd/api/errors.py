@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from fastapi import Request
+from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -64,6 +64,11 @@ def shortened(text: str) -> str:
 async def on_error(_request: Request, error: Exception) -> Problem:
     """FastAPI's handler for the tree, and for what the system refused."""
     return problem(as_told(error))
+
+
+async def on_gone(_request: Request, _gone: Exception) -> Response:
+    """Answers a client that went away, which hears nothing any more. It is no fault of ours."""
+    return Response(status_code=400)
 
 
 async def on_fault(_request: Request, error: Exception) -> Problem:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from pcpd.api.caller import CallerOf, OwnerOf, answered, in_thread
+from pcpd.api.paths import PAGE
 from pcpd.memory import read
 
 router = APIRouter()
@@ -14,7 +15,7 @@ Limit = Annotated[int, Query(ge=1, le=10_000)]
 
 
 @router.get("/history")
-@router.get("/history/{path:path}")
+@router.get(f"/history/{PAGE}")
 async def log(
     owner: OwnerOf, caller: CallerOf, path: str | None = None, limit: Limit = 50, before: str | None = None
 ) -> Response:
@@ -27,7 +28,7 @@ async def log(
     return await answered(owner, act)
 
 
-@router.get("/show/{path:path}")
+@router.get(f"/show/{PAGE}")
 async def show(owner: OwnerOf, caller: CallerOf, path: str, rev: str) -> Response:
     """Gives a page's bytes as they were."""
     data = await in_thread(owner, lambda: read.show(owner.memory, caller, path, rev))

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from pcpd.api.answers import answer
 from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread
+from pcpd.api.paths import PAGE
 from pcpd.errors import Invalid, Usage
 from pcpd.memory import read, write
 from pcpd.memory.carry_out import Written
@@ -65,14 +66,14 @@ class RestoreBody(BaseModel):
 IfMatch = Annotated[str | None, Header()]
 
 
-@router.get("/pages/{path:path}")
+@router.get(f"/pages/{PAGE}")
 async def read_page(owner: OwnerOf, caller: CallerOf, path: str) -> Response:
     """Gives a page's bytes; its version is the entity tag."""
     page = await in_thread(owner, lambda: read.read_page(owner.memory, caller, path))
     return Response(page.data, media_type="text/markdown", headers={"ETag": f'"{page.version}"'})
 
 
-@router.put("/pages/{path:path}")
+@router.put(f"/pages/{PAGE}")
 async def write_page(
     request: Request,
     owner: OwnerOf,
@@ -98,7 +99,7 @@ async def write_page(
     return await _written(owner, act)
 
 
-@router.patch("/pages/{path:path}")
+@router.patch(f"/pages/{PAGE}")
 async def edit_page(
     owner: OwnerOf, caller: CallerOf, path: str, body: EditsBody, if_match: IfMatch = None
 ) -> Response:
@@ -110,7 +111,7 @@ async def edit_page(
     )
 
 
-@router.delete("/pages/{path:path}")
+@router.delete(f"/pages/{PAGE}")
 async def remove_page(owner: OwnerOf, caller: CallerOf, path: str, if_match: IfMatch = None) -> Response:
     """Takes a page away; history keeps it."""
     version = _version_in(if_match)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from pcpd.api.caller import CallerOf, OwnerOf, answered
+from pcpd.api.paths import PAGE
 from pcpd.memory import read
 
 router = APIRouter()
@@ -49,7 +50,7 @@ async def loose_ends(
     return await answered(owner, lambda: act(owner.memory, caller, limit=limit, cursor=cursor))
 
 
-@router.get("/links/{path:path}")
+@router.get(f"/links/{PAGE}")
 async def links(
     owner: OwnerOf, caller: CallerOf, path: str, depth: Annotated[int, Query(ge=1, le=5)] = 1
 ) -> Response:

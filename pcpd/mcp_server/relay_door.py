@@ -52,16 +52,21 @@ class RelayDoor:
         self._on_traffic = on_traffic
         self._greeting_s = greeting_s
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
     async def start(self, listening: socket.socket) -> None:
-        """Begins to serve."""
-        self._server = await asyncio.start_unix_server(self._connected, sock=listening, limit=PIECE)
+        """Begins to serve a socket; one more where an earlier one lost its name."""
+        self._servers.append(await asyncio.start_unix_server(self._connected, sock=listening, limit=PIECE))
+
+    async def serve(self, listening: "asyncio.Queue[socket.socket]") -> None:
+        """Serves each socket that comes, until cancelled."""
+        while True:
+            await self.start(await listening.get())
 
     async def close(self) -> None:
         """Ends every connection: relays then look for the next owner."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pcpd import durable
 from pcpd.errors import Conflict, NotFound, PcpError
+from pcpd.memory.lock import VaultLock
 from pcpd.policy.context import Context, parse_context
 
 CONTEXT_FILE = ".pcp/context.yaml"
@@ -77,6 +78,19 @@ def locate(root: Path, context_id: str, states: Path) -> Found:
     raise Conflict(
         "vault.copies", f"there are {MOST_COPIES} copies of this vault", hint="`pcpd init --new-id`"
     )
+
+
+def is_moved(root: Path, context_id: str, lock: VaultLock) -> bool:
+    """Tells whether the vault whose root `lock` holds first was moved away from `root`.
+
+    A vault of the same id that stands there is a backup that was put back; one that is nowhere may come back.
+    """
+    try:
+        if lock.is_of(root) or read_context(root).id == context_id:
+            return False
+    except (PcpError, OSError):
+        pass
+    return lock.is_elsewhere(root)
 
 
 def claim(root: Path, found: Found, states: Path) -> None:

@@ -29,6 +29,22 @@ class VaultLock:
             ) from None
         self._descriptors.append(descriptor)
 
+    def is_of(self, place: Path) -> bool:
+        """Tells whether the folder at `place` is the one that was locked first. Raises OSError."""
+        return os.path.samestat(place.stat(), os.fstat(self._descriptors[0]))
+
+    def is_elsewhere(self, place: Path) -> bool:
+        """Tells whether the folder that was locked first stood at `place`, and has another name by now.
+
+        On another device than what is around `place`, it was unmounted; without any name, it was removed.
+        """
+        try:
+            around = place.parent.stat()
+        except OSError:
+            return False
+        held = os.fstat(self._descriptors[0])
+        return held.st_nlink > 0 and held.st_dev == around.st_dev
+
     def release(self) -> None:
         """Gives both locks back."""
         while self._descriptors:

@@ -5,6 +5,7 @@ import subprocess
 import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -229,3 +230,18 @@ def test_reads_change_nothing(doors: Doors) -> None:
         subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True),
     )
     assert (after[0], after[1].stdout) == (before[0], before[1].stdout)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "ends so\n", "\n", "tab\tand \r", "a?b#c%d&e=f;g"])
+def test_page_of_any_name_is_served(make_doors: Callable[..., Doors], name: str) -> None:
+    """Whatever characters a person's file has in its name."""
+    doors = make_doors({f"{name}.md": PAGE})
+    raw = quote(name, safe="")
+    assert doors.vault("GET", f"pages/{raw}").data == PAGE
+    assert doors.vault("GET", f"links/{raw}").status == 200
+    assert (
+        doors.vault("PATCH", f"pages/{raw}", body={"edits": [{"op": "append", "value": "x"}]}).status == 200
+    )
+    until(lambda: doors.vault("GET", f"history/{raw}").json().get("versions"))
+    assert doors.vault("GET", f"show/{raw}?rev=HEAD").status == 200
+    assert doors.vault("DELETE", f"pages/{raw}").json()["outcome"] == "removed"

@@ -8,7 +8,7 @@ import pytest
 
 from pcpd.errors import Conflict, NotFound, Unavailable
 from pcpd.memory.begin import World, initialise
-from pcpd.memory.identity import adopt_original, claim, locate, read_context
+from pcpd.memory.identity import adopt_original, claim, is_moved, locate, read_context
 from pcpd.memory.lock import VaultLock, is_locked
 from tests.vaults import ENTROPY, Opened
 
@@ -131,3 +131,40 @@ def test_the_kernel_lets_one_process_own_a_folder_and_forgets_it_with_the_proces
         VaultLock().take(link)
     lock.release()
     assert not is_locked(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("happens", "moved"), [("nothing", False), ("moved", True), ("moved, and another folder came", True)]
+)
+def test_a_vault_that_was_moved_away_is_told_from_one_that_is_there(
+    vault: Path, tmp_path: Path, happens: str, *, moved: bool
+) -> None:
+    """By the folder that is locked: it has another name then."""
+    context_id = read_context(vault).id
+    lock = VaultLock()
+    lock.take(vault)
+    if happens != "nothing":
+        vault.rename(tmp_path / "elsewhere")
+    if happens.endswith("came"):
+        vault.mkdir()
+    try:
+        assert is_moved(vault, context_id, lock) is moved
+    finally:
+        lock.release()
+
+
+def test_a_vault_that_was_removed_or_put_back_is_not_moved(vault: Path, tmp_path: Path) -> None:
+    """Without a name it has no other place; one of its id in its place is a backup."""
+    context_id = read_context(vault).id
+    lock = VaultLock()
+    lock.take(vault)
+    try:
+        shutil.copytree(vault, tmp_path / "backup")
+        vault.rename(tmp_path / "aside")
+        shutil.copytree(tmp_path / "backup", vault)
+        assert not is_moved(vault, context_id, lock)
+        shutil.rmtree(vault)
+        shutil.rmtree(tmp_path / "aside")
+        assert not is_moved(vault, context_id, lock)
+    finally:
+        lock.release()
