@@ -19,7 +19,7 @@ from pcpd.history.locks import Locks
 from pcpd.history.plumbing import Plumbing
 from pcpd.history.versions import EMAIL, FOLDER, NAME, Blob, Edit, Head
 
-CACHE_BYTES = 16 * 1024 * 1024  # of objects already read; libgit2 would keep 256 MiB
+CACHE_BYTES = 8 * 1024 * 1024  # of objects already read; libgit2 would keep 256 MiB
 # Of one tree to keep: libgit2's own 4 KiB would parse a larger folder anew for each file in it.
 TREE_BYTES = 4 * 1024 * 1024
 Group = dict[str, "Blob | Group | None"]

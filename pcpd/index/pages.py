@@ -6,6 +6,7 @@ whatever the order of changes was. Numbers of rows are local: they leave neither
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from pcpd.index import fulltext, links
 from pcpd.index.rows import (
@@ -105,21 +106,20 @@ def reclass(tx: Transaction, rule: Callable[[Declared], Facts]) -> int:
     return len(changed)
 
 
-def known(reads: Reads) -> dict[str, Known]:
-    """Gives every file of the index as it was when last read: what a scan is compared with."""
-    rows = reads.execute("SELECT file, size, mtime_ns, ctime_ns, inode, mode, read_at_ns FROM files")
+def each_known(reads: Reads) -> Iterator[tuple[str, Known]]:
+    """Gives every file of the index as it was when last read, one by one: what a scan is compared with."""
+    rows = reads.execute("SELECT file, size, mtime_ns, ctime_ns, inode, mode, wide, read_at_ns FROM files")
     rows.row_factory = None
     # Each start asks this of every file: making the tuples directly takes half the time of calling their types.
-    new = tuple.__new__
-    found: dict[str, Known] = {
-        file: new(Known, (new(Stat, (size, mtime_ns, ctime_ns, inode, mode)), read_at_ns))
-        for file, size, mtime_ns, ctime_ns, inode, mode, read_at_ns in rows
-    }
-    for file, wide, read_at_ns in reads.execute(
-        "SELECT file, wide, read_at_ns FROM files WHERE wide IS NOT NULL"
-    ):
-        found[file] = Known(Stat(*json.loads(wide)), read_at_ns)
-    return found
+    new: Callable[..., Any] = tuple.__new__
+    for file, size, mtime_ns, ctime_ns, inode, mode, wide, read_at_ns in rows:
+        stat = json.loads(wide) if wide else (size, mtime_ns, ctime_ns, inode, mode)
+        yield file, new(Known, (new(Stat, stat), read_at_ns))
+
+
+def known(reads: Reads) -> dict[str, Known]:
+    """Gives what `each_known` gives, all at once."""
+    return dict(each_known(reads))
 
 
 def known_below(reads: Reads, folder: str) -> dict[str, Known]:

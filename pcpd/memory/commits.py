@@ -11,13 +11,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from pcpd import heap
 from pcpd.errors import Broken, PcpError, as_told
 from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
 from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
-from pcpd.memory.upkeep import WAL_BYTES
+from pcpd.memory.upkeep import MANY, WAL_BYTES
 from pcpd.pages.times import parse_time
 from pcpd.sqlite import Transaction
 
@@ -181,6 +182,8 @@ class Committer:
         unread: dict[str, Broken] = {}
         self._commit(lambda: _changes(memory, files, unread), _subject(memory, files), "", memory.clock.now())
         self._on_keeper(lambda tx: outbox.clear(tx, [each for each in taken if each.file not in unread]))
+        if len(taken) > MANY:
+            heap.give_back()
         if unread:
             raise next(iter(unread.values()))
         return len(taken) < len(due)

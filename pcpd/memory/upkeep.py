@@ -1,6 +1,6 @@
 """What keeps index and vault in step over a long run: full scans, the rebuild, and what a person accepts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,8 +36,8 @@ def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
     if clean and listing.leftovers:
         memory.files.clean_leftovers(listing.leftovers)
     with memory.index.reader() as conn:
-        known = pages.known(conn)
-    removed, todo = _compared(known, listing)
+        removed, todo = _compared(pages.each_known(conn), listing)
+    listing.files.clear()  # as large as the vault, and of no use while that is brought in
     done = reconcile.remove(memory, removed, Urgency.SCAN) + _bring_in(memory, todo)
     if len(removed) + len(todo) > MANY:
         let_go(memory)
@@ -53,12 +53,11 @@ def folder_scan(memory: Memory, folder: str) -> Reconciled:
         memory.place.root, memory.ignore, identity=memory.files.identity, folder=folder, mounts=memory.mounts
     )
     with memory.index.reader() as conn:
-        known = pages.known_below(conn, folder)
-    removed, todo = _compared(known, listing)
+        removed, todo = _compared(pages.known_below(conn, folder).items(), listing)
     return reconcile.remove(memory, removed, Urgency.EVENT) + reconcile.reconcile(memory, todo, Urgency.EVENT)
 
 
-def _compared(known: Mapping[str, Known], listing: Listing) -> tuple[list[str], list[str]]:
+def _compared(known: Iterable[tuple[str, Known]], listing: Listing) -> tuple[list[str], list[str]]:
     """Gives what is gone for sure, and what must be read."""
     plan = changes(known, listing.files)
     removed = [file for file in plan.removed if not _is_unreadable(file, listing)]
@@ -143,8 +142,7 @@ def accept_copy(memory: Memory) -> dict[str, Any]:
 
 def fill(memory: Memory, index: Index, what: str) -> list[str]:
     """Fills an empty index that nobody else has from the files as they are; gives their names."""
-    listing = scan(memory.place.root, memory.ignore, identity=memory.files.identity)
-    files = sorted(listing.files)
+    files = sorted(scan(memory.place.root, memory.ignore, identity=memory.files.identity).files)
     index.hold()
     for start in range(0, len(files), reconcile.CHUNK):
         memory.show_work(what, start, len(files))
@@ -159,12 +157,14 @@ def fill(memory: Memory, index: Index, what: str) -> list[str]:
             index.checkpoint()
             index.hold()
     index.release()
+    index.shrink()
     memory.show_work(what, 0, 0)
     return files
 
 
 def rebuild(memory: Memory) -> dict[str, Any]:
     """Makes the index anew beside the old one, swaps it, and brings in what changed meanwhile."""
+    let_go(memory)
     new = memory.index.begin_rebuild()
     try:
         files = fill(memory, new, "rebuilding")
@@ -190,7 +190,7 @@ def compare_with_head(memory: Memory) -> None:
     with memory.index.reader() as conn:
         if memory.history is None or pages.meta(conn, COMPARED):
             return
-        here = pages.known(conn).keys()
+        here = {file for file, _ in pages.each_known(conn)}
     head = memory.history.head_files().keys()
     missing = sorted(file for file in head - here if memory.files.stat(file) is None)
 

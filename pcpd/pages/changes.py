@@ -1,6 +1,6 @@
 """Compares two listings of a vault: what the index knew and what a scan found."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,15 +43,21 @@ def same_stat(a: Stat, b: Stat) -> bool:
     return a[:4] == b[:4]
 
 
-def changes(known: Mapping[str, Known], found: Mapping[str, Stat]) -> Changes:
-    """Gives what to add, read again and remove so that `known` becomes `found`."""
-    added = sorted(found.keys() - known.keys())
-    removed = sorted(known.keys() - found.keys())
-    changed, suspects = [], []
-    for file in sorted(found.keys() & known.keys()):
-        before = known[file]
-        if not same_stat(before.stat, found[file]):
+def changes(known: Iterable[tuple[str, Known]], found: Mapping[str, Stat]) -> Changes:
+    """Gives what to add, read again and remove so that `known` becomes `found`.
+
+    `known` is asked once, one file at a time and each once: it may be larger than what should be in memory.
+    """
+    added = set(found)
+    removed, changed, suspects = [], [], []
+    for file, before in known:
+        present = found.get(file)
+        if present is None:
+            removed.append(file)
+            continue
+        added.discard(file)
+        if before.stat[:4] != present[:4]:
             changed.append(file)
         elif not before.is_settled():
             suspects.append(file)
-    return Changes(tuple(added), tuple(changed), tuple(removed), tuple(suspects))
+    return Changes(*(tuple(sorted(files)) for files in (added, changed, removed, suspects)))
