@@ -160,9 +160,13 @@ def _map(facts: Facts, key: str, node: Node) -> dict[str, Node]:
 
 
 def _review(facts: Facts, key: str, node: Node) -> None:
-    state = _map(facts, key, node).get("state")
+    before = len(facts.problems)
+    review = _map(facts, key, node)
+    state = review.get("state")
     if state is not None and not is_null(state):
         facts.values["review_state"] = facts.one_of("review.state", state, REVIEW_STATES)
+    if len(facts.problems) > before or "<<" in review:  # it may have said `proposed`
+        facts.values["is_unclear"] = True
 
 
 def _source(facts: Facts, key: str, node: Node) -> None:

@@ -59,13 +59,15 @@ def parse(path: PagePath, data: bytes) -> Page:
     hidden = front is None
     values, properties, edges, found = front or _FrontMatter({"sensitivity": "sensitive"}, (), (), [])
     problems += found
-    if values.pop("is_unclear", False):
+    if values.pop("is_unclear", False) or (span.is_absent and _has_nul(problems)):
         values["sensitivity"] = "sensitive"
     shown = text[span.body :] if span.body else text
     line = 1 + text.count("\n", 0, span.body)
     if "<<<<<<<" in text and (conflict := conflict_line(text if hidden else shown)) is not None:
         at = conflict + (1 if hidden else line)
         problems.append(Problem("page.conflict", "a merge left its conflict markers here", at))
+        if at == 1:  # both sides may have front matter, which is none while the markers stand before it
+            values["sensitivity"] = "sensitive"
     title = values.pop("title", None) or first_title(shown) or path.name
     edges += links.extract(shown, line)
     if len(edges) >= links.LINK_LIMIT:
@@ -103,6 +105,11 @@ def _text(data: bytes) -> tuple[str, list[Problem]]:
         )
         text = text.replace("\0", "\ufffd")
     return text, problems
+
+
+def _has_nul(problems: list[Problem]) -> bool:
+    """Tells whether the bytes may be UTF-16 or UTF-32 without a mark, in which front matter looks like none."""
+    return any(each.code == "page.nul" for each in problems)
 
 
 def _cut(data: bytes) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pcpd.errors import Broken, Conflict, Invalid, NotFound
 
-NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
 @contextlib.contextmanager

@@ -246,6 +246,20 @@ def test_a_page_that_cannot_say_who_may_see_it_counts_as_sensitive() -> None:
     assert page("---\nsensitivity: secret\n---\n").sensitivity == "sensitive"
     assert page("---\nsensitivity: [x]\n---\n").sensitivity == "sensitive"
     assert page("---\npartition: Two Words\n---\n").sensitivity == "sensitive"
+    for review in ("proposed", "[{state: proposed}]", "{state: Proposed}", "{<<: *r}"):
+        assert page(f"---\nx: &r {{state: proposed}}\nreview: {review}\n---\n").sensitivity == "sensitive"
+    assert page("---\nreview:\n---\n").sensitivity == "normal"
+
+
+def test_a_page_whose_front_matter_a_merge_or_an_encoding_hides_counts_as_sensitive() -> None:
+    """Markers before it, or UTF-16 without a mark: the page looks as if it had none."""
+    own = "---\npartition: work\n---\ntext\n"
+    assert page(f"<<<<<<< HEAD\n{own}=======\nother\n>>>>>>> theirs\n").sensitivity == "sensitive"
+    assert page("text\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n").sensitivity == "normal"
+    assert parse(PagePath("p"), own.encode("utf-16")).partition == "work"
+    for encoding in ("utf-16-le", "utf-16-be", "utf-32-le"):
+        assert parse(PagePath("p"), own.encode(encoding)).sensitivity == "sensitive"
+    assert parse(PagePath("p"), b"---\npartition: work\n---\n\0").partition == "work"
     assert page("---\npartition: work\nother: [x]\n---\n").sensitivity == "normal"
 
 

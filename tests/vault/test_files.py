@@ -522,6 +522,13 @@ class TestStaying:
         assert caught.value.code == "path.too-long"
         assert tree(root) == {}
 
+    def test_a_name_that_the_disk_cannot_hold_is_not_there(self, files: Files) -> None:
+        """Whoever asks for it hears what they hear of any other file that does not exist."""
+        name = "x" * 5000 + ".md"
+        assert files.stat(name) is None
+        with pytest.raises(FileNotFoundError):
+            files.read(name, 1)
+
     def test_a_page_with_the_longest_name_can_be_replaced(
         self, root: Path, files: Files, monkeypatch: pytest.MonkeyPatch
     ) -> None:
