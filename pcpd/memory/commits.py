@@ -282,7 +282,7 @@ def _change_of(memory: Memory, file: str) -> Change | None:
     stat = memory.files.stat(file)
     if stat is None:
         return None if file in memory.losses.held else Change(file)
-    if not reconcile.is_ours(memory, file) or stat.size > memory.attachment_limit:
+    if not reconcile.is_ours(memory, file) or stat.size > reconcile.versioned_limit(memory, file):
         return None
     try:
         read = memory.files.read(file, max(memory.attachment_limit, reconcile.PAGE_READ_LIMIT))

@@ -17,13 +17,14 @@ from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.changes import Stat, same_stat
-from pcpd.pages.page import Page, Problem, parse
+from pcpd.pages.page import SIZE_LIMIT, Page, Problem, parse
 from pcpd.pages.paths import Kind, PagePath, kind_of
 from pcpd.policy.decide import Facts
 from pcpd.sqlite import Transaction
 
 CHUNK = 128
-PAGE_READ_LIMIT = 10 * 1024 * 1024 + 1
+PAGE_READ_LIMIT = SIZE_LIMIT + 1
+TOO_LARGE = "too-large"
 CONTEXT_FILE = ".pcp/context.yaml"
 
 
@@ -65,17 +66,23 @@ def look(memory: Memory, file: str) -> Finding:
     if kind != "page":
         stat = memory.files.stat(file)
         if stat is not None and stat.size > memory.attachment_limit:
-            return Draft(FileRow(file, kind, stat, memory.clock.now_ns(), "", "too-large"))
+            return Draft(FileRow(file, kind, stat, memory.clock.now_ns(), "", TOO_LARGE))
     try:
         read = memory.files.read(file, PAGE_READ_LIMIT)
     except FileNotFoundError:
         return Gone(file)
     except Broken as error:
         return _unreadable(memory, file, kind, error)
-    row = FileRow(file, kind, read.stat, memory.clock.now_ns(), read.version)
+    note = TOO_LARGE if read.stat.size > versioned_limit(memory, file) else ""
+    row = FileRow(file, kind, read.stat, memory.clock.now_ns(), read.version, note)
     if kind != "page":
         return Draft(row)
     return Draft(row, parse(PagePath.of_file(file), read.data))
+
+
+def versioned_limit(memory: Memory, file: str) -> int:
+    """Gives the bytes up to which a file's versions are kept: a page's as long as it is one, whatever is set."""
+    return max(memory.attachment_limit, SIZE_LIMIT) if kind_of(file) == "page" else memory.attachment_limit
 
 
 def _unreadable(memory: Memory, file: str, kind: Kind, error: Broken) -> Finding:

@@ -15,7 +15,7 @@ from pcpd.memory.lock import VaultLock
 from pcpd.memory.memory import Memory
 from pcpd.memory.reconcile import Draft, Gone, Reconciled
 from pcpd.pages.changes import Known, changes
-from pcpd.vault.scan import Listing, scan
+from pcpd.vault.scan import NOT_UTF8, Listing, scan
 
 COMPARED = "compared with HEAD"
 HELD_FILES = 16 * reconcile.CHUNK
@@ -42,6 +42,8 @@ def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
     if len(removed) + len(todo) > MANY:
         let_go(memory)
     memory.health.notice("unreadable", _told(listing))
+    memory.health.notice("names", _told_of_names(listing))
+    memory.health.notice("repositories", _told_of_nested(listing))
     memory.health.proved_at = memory.clock.now()
     memory.health.in_step = not listing.unreadable and not memory.losses.held
     return done
@@ -100,6 +102,28 @@ def _told(listing: Listing) -> str | None:
         return None
     names = ", ".join(listing.unreadable[:3]) or "the vault's root"
     return f"{len(listing.unreadable)} folders cannot be listed ({names}); what is known of them is kept"
+
+
+def _told_of_names(listing: Listing) -> str | None:
+    """Files that pcpd can neither show nor keep are named: everything else of theirs would be silence."""
+    odd = [each.file for each in listing.skipped if each.reason == NOT_UTF8]
+    names = ", ".join(sorted(odd)[:3])
+    return (
+        f"the names of {len(odd)} files or folders are not UTF-8 ({names}), so they are neither found nor "
+        "versioned: rename them"
+        if odd
+        else None
+    )
+
+
+def _told_of_nested(listing: Listing) -> str | None:
+    if not listing.nested:
+        return None
+    names = ", ".join(sorted(listing.nested)[:3])
+    return (
+        f"{len(listing.nested)} folders have a repository of their own ({names}): their pages are found, "
+        "their versions are not kept here"
+    )
 
 
 def accept(memory: Memory) -> dict[str, object]:

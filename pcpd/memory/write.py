@@ -43,7 +43,7 @@ def write_page(
     def act() -> Written:
         present = _present(memory, caller, path)
         if present is None:
-            return _make(memory, caller, path, proposed)
+            return _make(memory, caller, path, proposed, if_version)
         page, read = present
         # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
         _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
@@ -149,13 +149,19 @@ def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
     return page
 
 
-def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed) -> Written:
+def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed, if_version: str | None) -> Written:
     page = _new_path(memory, caller, path)
     if caller.principal.is_controller:
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
     _require_write(memory, caller, facts_of(memory.context, parse(page, data)), is_there=False)
+    if if_version is not None:  # only now: whoever may not write here learns nothing of what is not there
+        raise Conflict(
+            "page.stale",
+            f"the page {page} that this is based on is not there any more",
+            hint="to make it anew, name no version",
+        )
     meant = Written(str(page), version_of(data), "created")
     return carry_out(memory, caller, [Step(page.file, data, None)], meant, f"Create {page}")
 

@@ -28,6 +28,8 @@ from pcpd.vault.root import (
 DEEPEST = 100
 """Folders nested deeper are not looked into: one open folder for each level must stay affordable."""
 
+NOT_UTF8 = "its name is not UTF-8"
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -127,7 +129,7 @@ class _Walk:
             elif ignored(name):
                 self._note_ignored(prefix, name)
             elif not (name.isascii() or is_unicode(name)):
-                self.skipped.append(Skipped(printable(prefix + name), "its name is not UTF-8"))
+                self.skipped.append(Skipped(printable(prefix + name), NOT_UTF8))
             elif entry.is_file(follow_symlinks=False):
                 try:
                     seen = entry.stat(follow_symlinks=False)
@@ -153,7 +155,7 @@ class _Walk:
     def _descend(self, parent: int, folder: str, rules: Rules, above: tuple[RootIdentity, ...]) -> None:
         name = folder.rpartition("/")[2]
         if not (name.isascii() or is_unicode(name)):
-            self.skipped.append(Skipped(printable(folder), "its name is not UTF-8"))
+            self.skipped.append(Skipped(printable(folder), NOT_UTF8))
             return
         if len(above) >= DEEPEST:
             self.skipped.append(Skipped(folder, f"it lies more than {DEEPEST} folders deep"))
