@@ -17,7 +17,7 @@ from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
 from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
-from pcpd.memory.memory import Memory
+from pcpd.memory.memory import INDEX_DAMAGED, Memory
 from pcpd.memory.upkeep import MANY, WAL_BYTES
 from pcpd.pages.times import parse_time
 from pcpd.sqlite import Transaction
@@ -113,6 +113,8 @@ class Committer:
             self._pause_s = self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
             self._memory.health.notice(TOPIC, f"{told.message}; {told.hint}" if told.hint else told.message)
             self._on_failure(told)
+            if told.code == INDEX_DAMAGED:
+                self._memory.on_damage()
         else:
             self._retry_s, self._busy_since = 0.0, None
             self._memory.health.notice(TOPIC, None)
