@@ -101,17 +101,23 @@ def claim(root: Path, found: Found, states: Path) -> None:
     durable.write(folder / ROOT_FILE, json.dumps(record).encode())
 
 
-def adopt_original(root: Path, context_id: str, states: Path) -> str:
-    """Gives this copy the state of the vault that it replaces; tells the state folder's name.
-
-    Raises `Conflict` (`vault.not-a-copy`) when this is no copy. The caller made sure that no owner runs there.
-    """
-    found = locate(root, context_id, states)
-    if found.copy_of is None:
+def original_of(root: Path, context_id: str, states: Path) -> str:
+    """Gives the root of the vault that this one is a copy of. Raises `Conflict` (`vault.not-a-copy`)."""
+    original = locate(root, context_id, states).copy_of
+    if original is None:
         raise Conflict(
             "vault.not-a-copy", f"{root} is no copy of another vault: it has its own state already"
         )
-    own = states / found.name / ROOT_FILE
+    return original
+
+
+def adopt_original(root: Path, context_id: str, states: Path) -> str:
+    """Gives this copy the state of the vault that it replaces; tells the state folder's name.
+
+    Raises as `original_of` does. The caller made sure that no owner runs there.
+    """
+    original_of(root, context_id, states)
+    own = states / locate(root, context_id, states).name / ROOT_FILE
     claim(root, Found(context_id, exists=True), states)
     own.unlink(missing_ok=True)
     return context_id

@@ -9,7 +9,7 @@ from pcpd.errors import Conflict, PcpError
 from pcpd.index import outbox, pages
 from pcpd.index.store import Index
 from pcpd.memory import losses, reconcile
-from pcpd.memory.identity import adopt_original
+from pcpd.memory.identity import adopt_original, original_of
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock
 from pcpd.memory.memory import Memory
@@ -149,14 +149,16 @@ def accept_copy(memory: Memory) -> dict[str, Any]:
     Raises `Conflict` (`vault.not-a-copy`, or `vault.original-owned` while an owner runs for the original).
     """
     states = memory.place.states
+    original = original_of(memory.place.root, memory.context.id, states)
     lock = VaultLock()
     try:
         lock.take(states / memory.context.id)
     except PcpError as error:
         raise Conflict(
             "vault.original-owned",
-            "the vault that this copy would replace is owned by a running process",
-            hint="end that owner first",
+            f"the vault at {original}, which this copy would replace, is owned by a running process",
+            hint="end that owner first: `pcpd status` there tells which process it is",
+            details={"original": original},
         ) from error
     try:
         return {"state": adopt_original(memory.place.root, memory.context.id, states)}
