@@ -13,7 +13,7 @@ from pathlib import Path
 from pcpd.errors import PcpError
 from pcpd.history.configuration import Configuration, stamp_of
 from pcpd.history.layout import ATTRIBUTES, Layout
-from pcpd.history.program import LONG_S, Program
+from pcpd.history.program import LONG_S, SHORT_S, Program
 
 _ASKED = ("filter", "text", "eol", "crlf", "ident", "working-tree-encoding")
 _OFF = frozenset({"unspecified", "unset", ""})
@@ -91,7 +91,7 @@ class Attributes:
         try:
             output = self._program.run(
                 "hash-object", *flags, "--stdin", f"--path={self._layout.prefix}{file}",
-                stdin=data, settings=settings, limit_s=LONG_S,
+                stdin=data, settings=settings, limit_s=SHORT_S,  # all other commits wait meanwhile
             )  # fmt: skip
         except PcpError as error:
             raise Unfilterable(f"its filter failed: {error.message}") from error
