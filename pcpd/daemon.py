@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from pcpd import __version__, heap, journal, sockets
-from pcpd.errors import PcpError, Unavailable
+from pcpd.errors import Broken, PcpError, Unavailable
 from pcpd.memory import begin
 from pcpd.memory.commits import Committer
-from pcpd.memory.identity import claim, is_moved, locate, read_context
+from pcpd.memory.identity import CONTEXT_FILE, claim, is_moved, locate, read_context
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock, is_locked
 from pcpd.memory.memory import Clock, Memory, Place
@@ -52,7 +52,7 @@ def initialise(root: Path, settings: Settings, *, features: Sequence[str], new_i
 
     Gives `root`, `id`, `created`, `features`, and `history`: why no history is kept, or empty.
     """
-    if new_id:
+    if new_id or not (root / CONTEXT_FILE).exists():
         _refuse_owned(root, settings)
     begun = begin.initialise(root, _world(settings), secrets.token_bytes(8), features=features, new_id=new_id)
     return {
@@ -69,7 +69,7 @@ def _world(settings: Settings) -> begin.World:
 
 
 def _refuse_owned(root: Path, settings: Settings) -> None:
-    """An owner that runs knows the vault by its old id: it must end first."""
+    """An owner that runs knows the vault by the id that it has: it must end before that can be another one."""
     if root.is_dir() and is_locked(root):
         raise Unavailable(
             "vault.owned",
@@ -137,10 +137,17 @@ def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str 
     lock.take(root)
     found = locate(root, context.id, settings.state_base)
     folders = settings.folders_for(found.name)
-    folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock.take(folders.state)
-    claim(root, found, settings.state_base)
-    journal.open_in(folders.state / "log", settings.log_level, time.monotonic)
+    try:
+        folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock.take(folders.state)
+        claim(root, found, settings.state_base)
+        journal.open_in(folders.state / "log", settings.log_level, time.monotonic)
+    except OSError as error:
+        raise Broken(
+            "state.unwritable",
+            f"the state folder {folders.state} cannot be written: {error.strerror}",
+            hint="look at its disk and permissions, or set XDG_STATE_HOME to another folder; the vault is untouched",
+        ) from error
     place = Place(root, folders.state, folders.config, settings.state_base)
     memory = begin.open_memory(place, context, _world(settings), attachment_limit=settings.attachment_limit)
     return memory, found.copy_of

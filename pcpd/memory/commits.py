@@ -18,6 +18,7 @@ from pcpd.index import outbox
 from pcpd.memory import reconcile
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import INDEX_DAMAGED, Memory
+from pcpd.memory.refused import RefusedFiles
 from pcpd.memory.upkeep import MANY, WAL_BYTES
 from pcpd.pages.times import parse_time
 from pcpd.sqlite import Transaction
@@ -62,6 +63,7 @@ class Committer:
         self._applied = memory.applied
         self._aside = True  # versions may wait on the wip ref, from an owner before
         self._unsettled = True
+        self._refused = RefusedFiles(memory)
         self._maintained = memory.clock.monotonic()
         self._thread = threading.Thread(target=self._run, name="commits", daemon=True)
 
@@ -99,7 +101,7 @@ class Committer:
             with self._memory.index.reader() as conn:
                 if outbox.is_waiting(conn):
                     return BEAT_S
-        return TIDY_S if self._untidy else None
+        return TIDY_S if self._untidy else self._refused.wait_s(self._memory.clock.monotonic())
 
     def _attempt(self, work: Callable[[], None]) -> None:
         """Runs one turn; what fails is shown, and tried again with growing waits."""
@@ -129,6 +131,7 @@ class Committer:
     def _turn(self) -> None:
         did = self._commit_acts()
         self._mark_landed()
+        self._mark_refused()
         while not self._closing and self._commit_gathered(self._waits):
             did = True
         self._look_back()
@@ -182,8 +185,14 @@ class Committer:
         taken = due[:MOST_FILES]
         files = [each.file for each in taken]
         unread: dict[str, Broken] = {}
-        self._commit(lambda: _changes(memory, files, unread), _subject(memory, files), "", memory.clock.now())
-        self._on_keeper(lambda tx: outbox.clear(tx, [each for each in taken if each.file not in unread]))
+        now, subject = memory.clock.now(), _subject(memory, files)
+        done = self._commit(lambda: _changes(memory, files, unread), subject, "", now)
+
+        def settle(tx: Transaction) -> None:
+            outbox.clear(tx, [each for each in taken if each.file not in unread])
+            self._refused.settle(tx, files, done.refused)
+
+        self._on_keeper(settle)
         if len(taken) > MANY:
             heap.give_back()
         if unread:
@@ -198,31 +207,32 @@ class Committer:
         at: datetime,
         *,
         aside: bool = False,
-    ) -> None:
+    ) -> Committed:
         """Builds beside the keeper, publishes on it; a branch that moved meanwhile means building again.
 
         `changes` is asked anew each time: files are read one by one while the commit is built.
         """
         history = self._memory.require_history()
-        for attempt in range(REBUILDS):
+        for attempt in range(REBUILDS + 1):
             prepared = history.build(changes(), message=subject, principal=principal, now=at, aside=aside)
             try:
                 done = self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
             except Moved:
-                if attempt == REBUILDS - 1:
-                    raise
+                if attempt == REBUILDS:
+                    break
             else:
                 self._note(done)
-                return
+                return done
+        raise Busy("the branch keeps moving", 1000)
 
     def _note(self, done: Committed) -> None:
         self._aside = self._aside or done.aside
         self._unsettled = self._unsettled or bool(done.unsettled)
-        if done.refused:
-            names = "; ".join(f"{each.file}: {each.reason}" for each in done.refused[:3])
-            self._memory.health.notice(
-                "refused", f"{len(done.refused)} files cannot be kept in git ({names})"
-            )
+
+    def _mark_refused(self) -> None:
+        now_s = self._memory.clock.monotonic()
+        if self._refused.wait_s(now_s) == 0.0:
+            self._on_keeper(partial(self._refused.mark_again, now_s=now_s))
 
     def _mark_landed(self) -> None:
         """Versions that waited beside the branch for the end of a merge or rebase go into one normal commit."""

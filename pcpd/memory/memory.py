@@ -96,6 +96,7 @@ class Memory:
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()
+        self.unversioned_edits = threading.Lock()
         self.mounts: frozenset[str] = frozenset()
         # Counts index transactions that changed something, so that checks see a moving target.
         self.applied = 0

@@ -23,6 +23,7 @@ from pcpd.vault.files import FileBytes
 from pcpd.vault.inode import version_of
 
 PAGE_LIMIT = 10 * 1024 * 1024
+ATTEMPTS = 5
 
 
 def write_page(
@@ -57,9 +58,13 @@ def write_page(
 def edit_page(
     memory: Memory, caller: Caller, path: str, edits: Sequence[Edit], *, if_version: str | None = None
 ) -> Written:
-    """Applies edits to one page; bytes that no edit concerns stay. Raises like `write_page`, and `NotFound`."""
+    """Applies edits to one page; bytes that no edit concerns stay. Raises like `write_page`, and `NotFound`.
 
-    def act() -> Written:
+    Without `if_version` the edits are meant for whatever the page is: they wait for one another, and when an
+    editor changes the page underneath, they are made again on what it has become.
+    """
+
+    def attempt() -> Written:
         page, read = _must_exist(memory, caller, path)
         _require_base(page, read, if_version, overwrite=True)
         data = apply_edits(read.data, edits)
@@ -67,6 +72,18 @@ def edit_page(
             authorship.refuse_reserved(touched_keys(edits))
             data = frontmatter.set_key(data, "updated", to_z(memory.clock.now()))
         return _change(memory, caller, page, read, data)
+
+    def act() -> Written:
+        if if_version is not None:
+            return attempt()
+        with memory.unversioned_edits:
+            for _ in range(ATTEMPTS):
+                try:
+                    return attempt()
+                except Conflict as conflict:
+                    if conflict.code != "page.stale":
+                        raise
+            return attempt()
 
     return once(memory, caller, "edit_page", (path, *edits, if_version), act)
 

@@ -6,7 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from pcpd.api import serve
-from tests.doors import LONGEST_S, Doors
+from tests.doors import Doors
+from tests.waiting import LONGEST_S
 
 HEALTH = b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

@@ -306,3 +306,28 @@ def test_an_act_whose_branch_was_left_before_its_commit_is_kept_beside_the_other
 
 def _is_found(opened: Opened, words: str) -> bool:
     return read.search(opened.memory, opened.person, words).total == 1
+
+
+def test_files_that_git_refused_are_told_after_a_restart_and_committed_once_it_takes_them(
+    make_opened: Callable[..., Opened],
+) -> None:
+    """A filter that fails: the version waits, over a restart too, and goes in when the filter is mended."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    git = ["git", "-C", str(opened.root), "config"]
+    subprocess.run([*git, "filter.broken.clean", "exit 3"], check=True)
+    subprocess.run([*git, "filter.broken.required", "true"], check=True)
+    opened.save(".gitattributes", "secret.md filter=broken\n")
+    opened.save("secret.md", "hidden\n")
+    until(partial(_is_told, opened, "refused"))
+    opened.restart()
+    until(partial(_is_told, opened, "refused"))
+    assert "secret.md" not in _names(opened)
+    opened.close()
+    subprocess.run([*git, "filter.broken.clean", "cat"], check=True)
+    opened.open()
+    until(lambda: "secret.md" in _names(opened))
+    until(lambda: not _is_told(opened, "refused"))
+
+
+def _is_told(opened: Opened, topic: str) -> bool:
+    return topic in {notice["topic"] for notice in status(opened.memory)["notices"]}

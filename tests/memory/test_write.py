@@ -1,6 +1,7 @@
 """The acts that change pages: what they keep, what they refuse, and what history gets of them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -342,3 +343,17 @@ def test_a_renamed_page_is_shown_and_restored_under_the_name_it_had(opened: Open
     write.restore(opened.memory, opened.person, "new", first)
     assert (opened.root / "new.md").read_text() == "text that stays\n" * 5
     assert not (opened.root / "old.md").exists()
+
+
+def test_many_who_append_at_once_without_naming_a_version_keep_all(opened: Opened) -> None:
+    """Nobody said which version they mean, so nobody is refused, and nothing is lost."""
+    opened.save("log.md", "begin\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
+    words = [f"word{number}x" for number in range(24)]
+
+    def append(word: str) -> None:
+        write.edit_page(opened.memory, opened.person, "log", [Edit("append", value=f"{word}\n")])
+
+    with ThreadPoolExecutor(8) as many:
+        list(many.map(append, words))
+    assert sorted((opened.root / "log.md").read_text().split()[1:]) == sorted(words)
