@@ -103,9 +103,9 @@ def scores(
 ) -> list[Scored]:
     """Scores pages by the wanted statistics; `own` are those of the whole table, for the same units.
 
-    `expression` makes the FTS5 text of the units' texts, naming each just once.
+    `expression` makes the FTS5 text of the units' texts. A unit counts once, however often it is named there.
     """
-    if own != wanted:
+    if own != wanted or any(times > 1 for times in _mentions(units, expression)):
         return anew(conn, units, expression, where, own=own, wanted=wanted)
     rows = _scored(conn, expression([unit.stems for unit in units]), where)
     return [(page, path, round(score, _DIGITS)) for page, path, _, score in rows]
@@ -125,6 +125,7 @@ def anew(
     rows = _scored(conn, expression(texts), where)
     left = [row[3] for row in rows]
     totals = [0.0] * len(rows)
+    mentions = _mentions(units, expression)
     for number in range(len(units)):
         if number == len(units) - 1:
             parts = left
@@ -133,8 +134,16 @@ def anew(
             again = _scored(conn, expression(twice), where)
             parts = [two[3] - one[3] for one, two in zip(rows, again, strict=True)]
             left = [rest - part for rest, part in zip(left, parts, strict=True)]
-        _add(totals, rows, parts, (own, wanted, number))
+        once = [part / mentions[number] for part in parts]
+        _add(totals, rows, once, (own, wanted, number))
     return [(row[0], row[1], round(total, _DIGITS)) for row, total in zip(rows, totals, strict=True)]
+
+
+def _mentions(units: Sequence[Unit], expression: Callable[[Sequence[str]], str]) -> list[int]:
+    """Counts how often the expression names each unit: `new blue or new` names the first one twice."""
+    marks = [f"<{number}>" for number in range(len(units))]
+    text = expression(marks)
+    return [max(1, text.count(mark)) for mark in marks]
 
 
 def score(occurrences: Sequence[int], tokens: int, wanted: Statistics) -> float:

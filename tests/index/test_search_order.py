@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pcpd.errors import Invalid
@@ -176,6 +176,7 @@ queries = st.lists(
 
 
 @settings(max_examples=40)
+@example(vault=[([], [], "theirs"), ([], ["news"], "mine")], texts=["new blue or new"])
 @given(vault=vaults, texts=st.lists(queries, min_size=1, max_size=6))
 def test_a_narrow_grant_answers_as_if_there_were_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, vault: list[tuple[list[str], list[str], str]], texts: list[str]
