@@ -60,7 +60,7 @@ def machine() -> dict[str, str]:
     git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
     return {
         "date": date.today().isoformat(),  # noqa: DTZ011 - the person's day
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "cores": str(os.cpu_count()),
         "python": sys.version.split()[0],
         "sqlite": sqlite3.sqlite_version,

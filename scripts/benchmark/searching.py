@@ -124,7 +124,8 @@ def recall(person: Person, conversations: Path, work: Path) -> list[Row]:
     out = work / "recall"
     _run_recall("make", conversations, out)
     person.pcpd("init", out / "vault")
-    person.pcpd("--vault", out / "vault", "rebuild")
+    with person.owner(out / "vault"):
+        pass  # it says that it is ready when every page is indexed
     files = [json.loads(line) for line in (out / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
     index = Index.open(state_of(person, out / "vault"))
     everything = Visibility(everything=True, hidden=True)
