@@ -207,12 +207,13 @@ def _mode(value: object, found: Matching, chosen: Sequence[int]) -> ordering.Mod
 
 
 def _place(value: object) -> Place:
-    if not isinstance(value, list) or len(value) != 4 or value[0] not in {0, 1, _REST}:
+    if not isinstance(value, list) or len(value) != 4:
         cursors.refuse()
     stage, below, path, page = value
-    if not isinstance(path, str):
+    (stage, page) = _integers([stage, page])
+    if stage > _REST or not isinstance(path, str):
         cursors.refuse()
-    return Place(stage, _number(below), path, *_integers([page]))
+    return Place(stage, _number(below), path, page)
 
 
 def _integers(value: object) -> tuple[int, ...]:

@@ -312,6 +312,7 @@ json_values = st.recursive(
 
 
 @settings(max_examples=150)
+@example(text="new", field="l", at=0, value=[[], None, None, None])
 @given(
     text=st.sampled_from(["new", "un*", "", "what is a blue garden?"]),
     field=st.sampled_from("mcnbtlup"),
