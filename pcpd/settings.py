@@ -34,7 +34,7 @@ class Folders:
 class Settings:
     """What was decided before the run. `sources` tells for each name where its value comes from.
 
-    `port`: of HTTP on localhost, 0 for any free one. `attachment_limit`: bytes above which an attachment is
+    `port`: of HTTP on localhost; another one is taken where it is in use; 0 for any free one. `attachment_limit`: bytes above which an attachment is
     not versioned. `commit_quiet_s`, `commit_longest_s`: pages are committed when quiet that long, and after
     the longest wait at most. `watch`: `auto` (events where the system gives them) or `polling`, every
     `poll_s` seconds. `log_level`: least level that the owner's log takes. `environment`: what programs that
@@ -44,7 +44,7 @@ class Settings:
     state_base: Path
     config_base: Path
     socket_bases: tuple[Path, ...]
-    port: int = 0
+    port: int = 7717
     attachment_limit: int = 10 * MIB
     commit_quiet_s: float = 2.0
     commit_longest_s: float = 30.0

@@ -159,7 +159,8 @@ def _places(home: Path) -> dict[str, str]:
     (home / ".gitconfig").write_text(
         "[user]\n\tname = Sam\n\temail = sam@example.org\n[init]\n\tdefaultBranch = main\n", encoding="utf-8"
     )
-    return {name: str(folder) for name, folder in folders.items()}
+    # Any free port: owners of several tests run at a time.
+    return {name: str(folder) for name, folder in folders.items()} | {"PCPD_PORT": "0"}
 
 
 @pytest.fixture(scope="session")

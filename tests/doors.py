@@ -20,6 +20,7 @@ from pcpd.api.app import build
 from pcpd.api.caller import Served
 from pcpd.api.serve import serve
 from pcpd.ledger import tokens
+from pcpd.mcp_server.http_door import HttpDoor
 from pcpd.mcp_server.relay_door import RelayDoor
 from tests.vaults import Opened
 from tests.waiting import LONGEST_S, until
@@ -136,10 +137,13 @@ class Doors:
             self.opened.memory, CapacityLimiter(THREADS), self._count, greeting_s=self.greeting_s
         )
         await door.start(relays)
-        http_door = asyncio.create_task(serve(build(self.served), [unix, tcp], self._ended))
+        mcp = HttpDoor(self.opened.memory, CapacityLimiter(THREADS))
+        mcp_door = asyncio.create_task(mcp.serve())
+        http_door = asyncio.create_task(serve(build(self.served, mcp), [unix, tcp], self._ended))
         self._loop.call_later(0, self._open.set)
         await self._stop.wait()
         await door.close()
+        mcp_door.cancel()
         await http_door
 
     async def _ended(self) -> None:

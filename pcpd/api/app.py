@@ -11,14 +11,20 @@ from pcpd.api.caller import Served
 from pcpd.api.edge import Edge
 from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
 from pcpd.errors import PcpError
-from pcpd.gate.knock import App, Gate
+from pcpd.gate.credentials import Credentials
+from pcpd.gate.knock import MCP_ROUTE, App, Gate, Receive, Scope, Send
 
 PREFIX = "/vault/v1"
 
 
-def build(served: Served) -> App:
-    """Gives the ASGI app of one owner."""
-    return Gate(Edge(routes(served)), problem)
+def build(served: Served, mcp: App) -> App:
+    """Gives the ASGI app of one owner; `mcp` serves the MCP endpoint."""
+    api = routes(served)
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        await (mcp if scope["path"] == MCP_ROUTE else api)(scope, receive, send)
+
+    return Gate(Edge(either), problem, Credentials(served.memory).caller)
 
 
 def routes(served: Served) -> FastAPI:

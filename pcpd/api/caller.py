@@ -1,16 +1,16 @@
 """What every route needs: the owner's memory, and who calls it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Request
 
 from pcpd.api.answers import Json, answer
-from pcpd.errors import Unavailable, Usage
+from pcpd.errors import Denied, Unavailable, Usage
+from pcpd.gate.knock import CALLER
 from pcpd.memory.memory import Caller, Memory
-from pcpd.policy.decide import Principal
 
 T = TypeVar("T")
 
@@ -38,11 +38,29 @@ def owner_of(request: Request) -> Served:
 
 
 def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
-    """Gives who calls: on the owner's socket, the person (the gate lets nobody else through yet)."""
+    """Gives who calls, as the gate found."""
     if len(idempotency_key) > KEY_LIMIT:
         raise Usage("http.malformed", f"the idempotency key is longer than {KEY_LIMIT} characters")
-    controller = owner_of(request).memory.context.controller
-    return Caller(Principal(controller, is_controller=True), "cli", key=idempotency_key)
+    return replace(_knocked(request), key=idempotency_key)
+
+
+def person_of(request: Request) -> Caller:
+    """Gives the caller where a route is for the person alone, on the owner's socket: no token opens it.
+
+    Raises `Denied` (`http.person-only`).
+    """
+    caller = _knocked(request)
+    if not caller.principal.is_controller:
+        raise Denied(
+            "http.person-only",
+            f"{caller.principal.name} may not do this",
+            hint="the person can, with the `pcpd` command",
+        )
+    return caller
+
+
+def _knocked(request: Request) -> Caller:
+    return cast("Caller", request.scope["state"][CALLER])
 
 
 async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool = False) -> T:
@@ -61,3 +79,4 @@ async def answered(owner: Served, act: Callable[[], object], *, before_ready: bo
 
 OwnerOf = Annotated[Served, Depends(owner_of)]
 CallerOf = Annotated[Caller, Depends(caller_of)]
+PersonOf = Annotated[Caller, Depends(person_of)]

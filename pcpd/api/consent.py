@@ -1,12 +1,12 @@
-"""Routes of what agents may do: tokens and grants. On the owner's socket only, so for the person only."""
+"""Routes of what agents may do: tokens and grants. For the person alone."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel
 
-from pcpd.api.caller import OwnerOf, answered
+from pcpd.api.caller import OwnerOf, answered, person_of
 from pcpd.memory import consent
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(person_of)])
 
 
 class TokenBody(BaseModel):

@@ -3,16 +3,17 @@
 import os
 from dataclasses import asdict
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, Field
 
 from pcpd import __version__
 from pcpd.api.answers import answer
-from pcpd.api.caller import OwnerOf, answered
+from pcpd.api.caller import OwnerOf, answered, person_of
 from pcpd.memory import doctor as checks
 from pcpd.memory import upkeep
 
 router = APIRouter()
+PERSON = [Depends(person_of)]
 
 
 class AcceptBody(BaseModel):
@@ -51,7 +52,7 @@ async def health(owner: OwnerOf) -> Response:
     )
 
 
-@router.get("/status")
+@router.get("/status", dependencies=PERSON)
 async def status(owner: OwnerOf) -> Response:
     """Tells how the vault, its index, its history and its owner are."""
     return await answered(
@@ -59,26 +60,26 @@ async def status(owner: OwnerOf) -> Response:
     )
 
 
-@router.get("/work")
+@router.get("/work", dependencies=PERSON)
 async def work(owner: OwnerOf) -> Response:
     """Tells how far long work is."""
     now = owner.memory.health.work
     return answer({"work": None if now is None else asdict(now)})
 
 
-@router.post("/doctor")
+@router.post("/doctor", dependencies=PERSON)
 async def doctor(owner: OwnerOf, body: DoctorBody) -> Response:
     """Checks pages and, when deep, compares the index with one made anew aside."""
     return await answered(owner, lambda: checks.doctor(owner.memory, deep=body.deep))
 
 
-@router.post("/rebuild")
+@router.post("/rebuild", dependencies=PERSON)
 async def rebuild(owner: OwnerOf) -> Response:
     """Makes the index anew beside the old one and swaps it."""
     return await answered(owner, lambda: upkeep.rebuild(owner.memory))
 
 
-@router.post("/accept")
+@router.post("/accept", dependencies=PERSON)
 async def accept(owner: OwnerOf, body: AcceptBody) -> Response:
     """Accepts a mass loss, or a copy as the vault that it replaces."""
     if body.is_copy:
@@ -88,7 +89,7 @@ async def accept(owner: OwnerOf, body: AcceptBody) -> Response:
     return await answered(owner, lambda: upkeep.accept(owner.memory))
 
 
-@router.post("/handover")
+@router.post("/handover", dependencies=PERSON)
 async def handover(owner: OwnerOf, body: HandoverBody) -> Response:
     """Ends this owner in favour of another one, where it may: one that a client started, or an older one."""
     return answer({"ends": owner.hand_over(body.version)})

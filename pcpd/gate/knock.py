@@ -1,13 +1,13 @@
 """The gate of every HTTP door: who may knock, before any route runs.
 
-On the owner's Unix socket the caller is the person (0600, same user by peer credentials). On TCP a token is
-needed on all but a closed list of routes. Everywhere the request must name this machine as its host, so that a
-name which a web page had pointed here (rebinding) is not served, and come from no web page at all.
+Everywhere the request must name this machine as its host, so that a name which a web page had pointed here
+(rebinding) is not served, and come from no web page at all; and it must say who calls (`credentials`), on all
+but a closed list of routes. On the owner's Unix socket (0600, same user by peer credentials) that is the person.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pcpd.errors import Denied, PcpError, Usage
@@ -18,8 +18,13 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Refusal = Callable[[PcpError, int], App]
+Identify = Callable[["Knock"], Awaitable[object]]
 
 OPEN_ROUTES = frozenset({"/vault/v1/health"})
+"""All that is answered to whoever is on this machine, without a token."""
+MCP_ROUTE = "/mcp"
+CALLER = "caller"
+"""Where the gate puts who calls: `scope["state"][CALLER]`."""
 LOOPBACK_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.ASCII | re.IGNORECASE)
 BODY_LIMIT = 24 * 1024 * 1024
 """Bytes: room for the largest page in JSON's spelling, where each letter of Chinese takes six."""
@@ -34,6 +39,7 @@ class Knock:
     host: str | None
     origin: str | None
     length: int | None
+    authorization: str | None = field(default=None, repr=False)
 
 
 def knock_of(scope: Scope) -> Knock:
@@ -47,36 +53,42 @@ def knock_of(scope: Scope) -> Knock:
         host=_header(headers, b"host"),
         origin=_header(headers, b"origin"),
         length=int(length) if length and length.isascii() and length.isdigit() else None,
+        authorization=_header(headers, b"authorization"),
     )
 
 
 def refusal(knock: Knock) -> tuple[PcpError, int] | None:
-    """Gives why a request may not pass and the HTTP status for it, or None when it may."""
+    """Gives why a request may not pass, whoever sends it, and the HTTP status for it; None when it may."""
     if knock.host is None or not LOOPBACK_HOST.fullmatch(knock.host):
         return Denied("http.foreign-host", "this host name is not served", hint="use http://127.0.0.1"), 421
     if knock.origin is not None:
         return Denied("http.foreign-origin", "requests from web pages are not served"), 403
-    if not knock.is_local and knock.path not in OPEN_ROUTES:
-        hint = "use the `pcpd` command, or `pcpd mcp` with a token"
-        return Denied("http.no-token", "a token is needed", hint=hint), 401
     if knock.length is not None and knock.length > BODY_LIMIT:
         return _too_large(), 413
     return None
 
 
 class Gate:
-    """The ASGI layer in front of an app; `refuse` makes the answer for what may not pass."""
+    """The ASGI layer in front of an app; `refuse` makes the answer for what may not pass.
 
-    def __init__(self, app: App, refuse: Refusal) -> None:
-        self._app = app
-        self._refuse = refuse
+    `identify` tells who calls, or raises `Denied`. The app finds its answer in `scope["state"]`.
+    """
+
+    def __init__(self, app: App, refuse: Refusal, identify: Identify) -> None:
+        self._app, self._refuse, self._identify = app, refuse, identify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes an HTTP request on, or refuses it. Nothing else is served: a WebSocket is hung up on."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        refused = refusal(knock_of(scope))
+        knock = knock_of(scope)
+        refused = refusal(knock)
+        if refused is None and knock.path not in OPEN_ROUTES:
+            try:
+                scope.setdefault("state", {})[CALLER] = await self._identify(knock)
+            except Denied as error:
+                refused = error, 401
         if refused is not None:
             await self._refuse(*refused)(scope, receive, send)
             return

@@ -31,7 +31,10 @@ _REST = 2  # the stage after `best` and `ranked`
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page that was found. `score` compares within one answer; `updated` is RFC 3339 UTC."""
+    """A page that was found. `score` compares within one answer; `updated` is RFC 3339 UTC.
+
+    `origin` and `review` say who wrote the page and whether a person has looked at it (pages.md §3).
+    """
 
     path: str
     title: str
@@ -39,6 +42,9 @@ class Hit:
     snippet: str
     score: float
     updated: str
+    origin: str
+    review: str | None
+    category: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +120,15 @@ def _hits(conn: Reads, places: Sequence[Place], terms: Sequence[Term], weights: 
     scores = {place.page: round(-place.below, 6) + 0.0 for place in places}
     marks = ", ".join("?" * len(scores))
     rows = conn.execute(
-        "SELECT p.id, p.path, p.title, p.type, p.updated, t.body FROM pages AS p"  # noqa: S608 - only marks
+        "SELECT p.id, p.path, p.title, p.type, p.updated, coalesce(p.origin, 'user'), p.review_state,"  # noqa: S608
+        " p.category, t.body FROM pages AS p"
         f" JOIN texts AS t ON t.page = p.id WHERE p.id IN ({marks})",
         list(scores),
     )
     hits = {}
-    for page, path, title, type_, updated, body in rows:
+    for page, path, title, type_, updated, origin, review, category, body in rows:
         snippet = snippets.snippet(body, terms, weights)
-        hits[page] = Hit(path, title, type_, snippet, scores[page], updated)
+        hits[page] = Hit(path, title, type_, snippet, scores[page], updated, origin, review, category)
     return [hits[place.page] for place in places]
 
 

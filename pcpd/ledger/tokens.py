@@ -63,6 +63,11 @@ def verify(ledger: Ledger, token: str) -> str | None:
     return None if issued is None or issued.revoked_at is not None else issued.principal
 
 
+def remembered(ledger: Ledger, token: str) -> Issued | None:
+    """Gives what is known of a token that passed the slow check since this process began; takes microseconds."""
+    return ledger.verified.recall(hashlib.sha256(token.encode("utf-8", "replace")).digest())
+
+
 def recognise(ledger: Ledger, token: str) -> Issued | None:
     """Gives what the ledger knows of a token that is right, also when it was revoked; else None.
 

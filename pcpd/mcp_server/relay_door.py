@@ -103,7 +103,7 @@ class RelayDoor:
             return
         await _send(writer, {"pcpd": __version__})
         lines.limit = LINE_LIMIT
-        server = build(self._memory, first, caller, self._limiter)
+        server = build(self._memory, lambda _ctx: caller(), self._limiter, first=first)
         async with messages(lines, writer) as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 

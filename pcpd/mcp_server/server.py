@@ -1,4 +1,4 @@
-"""The MCP server of one connection: the SDK's low-level `Server` with our tools, for one authenticated caller."""
+"""The MCP server: the SDK's low-level `Server` with our tools, for callers that the doors have told apart."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from pcpd import __version__
 from pcpd.errors import PcpError, Usage, as_told
 from pcpd.mcp_server.arguments import check_names
 from pcpd.mcp_server.tools import BY_NAME, TOOLS, Answer, Tool
-from pcpd.memory import read
+from pcpd.memory import account
 from pcpd.memory.memory import Caller, Memory
 
 INSTRUCTIONS = (
@@ -37,12 +37,13 @@ BEFORE_ACTS = ("tool.", "token.")
 log = logging.getLogger("pcpd")
 
 
-def build(
-    memory: Memory, first: Caller, caller: Callable[[], Caller], limiter: CapacityLimiter
-) -> Server[Any]:
-    """Gives the server of one connection. `caller` is asked at each call, so that a revoked token ends at once.
+Who = Callable[[ServerRequestContext[Any, Any]], Caller]
 
-    `first` is who greeted: the audit trail names them when their token is good no more.
+
+def build(memory: Memory, who: Who, limiter: CapacityLimiter, *, first: Caller | None = None) -> Server[Any]:
+    """Gives the server of a connection or of a door. `who` is asked at each call: a revoked token ends at once.
+
+    `first` is who greeted, for a connection: the audit trail names them when their token is good no more.
     """
     described = types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
     mine = Semaphore(THREADS)
@@ -57,11 +58,11 @@ def build(
     ) -> types.CallToolResult:
         def run() -> Answer:
             try:
-                return _asked(memory, _known(ctx, caller()), params)
+                return _asked(memory, _known(ctx, who(ctx)), params)
             except PcpError as error:
                 if error.code.startswith(BEFORE_ACTS):
                     name = params.name if params.name in BY_NAME else "unknown_tool"
-                    read.note_refusal(memory, first, name, error)
+                    account.note_refusal(memory, first or who(ctx), name, error)
                 raise
 
         try:

@@ -13,9 +13,9 @@ from pcpd.errors import Conflict
 from pcpd.index import outbox
 from pcpd.ledger import idempotency
 from pcpd.memory import reconcile
+from pcpd.memory.account import audited
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import audited
 from pcpd.pages.times import to_z
 from pcpd.vault.files import FileBytes
 from pcpd.vault.inode import version_of

@@ -4,11 +4,9 @@ Each asks policy for what the caller may see, answers from a read-only connectio
 before the answer leaves (architecture.md, *The road out*).
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from pcpd.errors import Denied, NotFound, PcpError, as_told
+from pcpd.errors import Denied, NotFound, PcpError
 from pcpd.history.versions import Version
 from pcpd.index import graph
 from pcpd.index import links as link_rows
@@ -17,18 +15,14 @@ from pcpd.index import search as full_text
 from pcpd.index.links import Edge, LinksAnswer
 from pcpd.index.listing import PageList
 from pcpd.index.search import Results
-from pcpd.ledger import audit
-from pcpd.ledger.audit import AuditRow
 from pcpd.memory import reconcile
+from pcpd.memory.account import Note, audited
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
-from pcpd.pages.times import to_z
 
 MOST_VERSIONS = 10_000
-
-
 NAMES_SHOWN = 5
 """Pages that are named where a name is that of several."""
 
@@ -41,6 +35,7 @@ class PageRead:
     file: str
     data: bytes
     version: str
+    category: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,53 +47,6 @@ class LooseEnds:
     cursor: str | None
 
 
-@dataclass
-class Note:
-    """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts."""
-
-    action: str
-    outcome: str = "ok"
-    paths: tuple[str, ...] = ()
-    counts: dict[str, int] = field(default_factory=dict)
-
-
-@contextmanager
-def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
-    """Writes one audit row for what runs inside, whether it succeeds or is refused.
-
-    The person's own reads are not written down; everything that an agent asks for is.
-    """
-    note = Note(action)
-    start = memory.clock.monotonic()
-    try:
-        yield note
-    except Exception as error:
-        note.outcome = "denied" if isinstance(error, Denied) else as_told(error).code
-        raise
-    finally:
-        if not caller.principal.is_controller:
-            memory.trail.write(_row(memory, caller, note, start))
-
-
-def note_refusal(memory: Memory, caller: Caller, action: str, error: PcpError) -> None:
-    """Writes the audit row of a call that was refused before any act began."""
-    note = Note(action, "denied" if isinstance(error, Denied) else error.code)
-    memory.trail.write(_row(memory, caller, note, memory.clock.monotonic()))
-
-
-def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
-    return AuditRow(
-        at=to_z(memory.clock.now()),
-        principal=caller.principal.name,
-        action=note.action,
-        channel=caller.channel,
-        outcome=note.outcome,
-        object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
-        counts=note.counts,
-        duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
-    )
-
-
 def search(
     memory: Memory, caller: Caller, text: str, *, limit: int = 20, cursor: str | None = None
 ) -> Results:
@@ -106,6 +54,7 @@ def search(
     with audited(memory, caller, "search_memory") as note, memory.index.reader() as conn:
         results = full_text.search(conn, text, memory.visible_to(caller), limit=limit, cursor=cursor)
         note.paths = tuple(hit.path for hit in results.results)
+        note.categories = frozenset(hit.category for hit in results.results)
         note.counts = {"results": len(results.results), "total": results.total}
     return results
 
@@ -114,7 +63,7 @@ def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
     with audited(memory, caller, "read_page") as note:
         read = _found(memory, caller, path)
-        note.paths = (str(read.page.path),)
+        note.paths, note.categories = (str(read.page.path),), frozenset({read.category})
     return read
 
 
@@ -131,9 +80,10 @@ def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
         return None
     data = memory.files.read(path.file, SIZE_LIMIT + 1)
     page = parse(path, data.data)
-    if not memory.may(caller, "read", facts_of(memory.context, page)).allowed:
+    facts = facts_of(memory.context, page)
+    if not memory.may(caller, "read", facts).allowed:
         return None
-    return PageRead(page, path.file, data.data, data.version)
+    return PageRead(page, path.file, data.data, data.version, facts.category)
 
 
 def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
@@ -184,7 +134,7 @@ def list_pages(
         listing = page_rows.listing(
             conn, memory.visible_to(caller), folder=folder, limit=limit, cursor=cursor
         )
-        note.counts = {"results": len(listing.pages), "total": listing.total}
+        _note_list(note, listing)
     return listing
 
 
@@ -192,8 +142,14 @@ def recent(memory: Memory, caller: Caller, *, limit: int = 20, cursor: str | Non
     """Lists pages by `updated`, the newest first."""
     with audited(memory, caller, "recent_pages") as note, memory.index.reader() as conn:
         listing = page_rows.recent(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
-        note.counts = {"results": len(listing.pages), "total": listing.total}
+        _note_list(note, listing)
     return listing
+
+
+def _note_list(note: Note, listing: PageList) -> None:
+    note.paths = tuple(row.path for row in listing.pages)
+    note.categories = frozenset(row.category for row in listing.pages)
+    note.counts = {"results": len(listing.pages), "total": listing.total}
 
 
 def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> LinksAnswer:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pcpd.errors import PcpError
-from pcpd.gate.knock import BODY_LIMIT, App, Gate, Message, Receive, Scope, Send
+from pcpd.gate.knock import BODY_LIMIT, App, Gate, Knock, Message, Receive, Scope, Send
 
 PIECE = 1024 * 1024
 
@@ -18,6 +18,11 @@ def refuse(error: PcpError, status: int) -> App:
         await send({"type": "http.response.body", "body": error.code.encode()})
 
     return app
+
+
+async def person(knock: Knock) -> object:
+    """Takes everybody for the person."""
+    return "person"
 
 
 class Reading:
@@ -52,7 +57,7 @@ def served(app: Reading, pieces: Iterable[bytes], **changes: Any) -> tuple[int, 
     async def send(message: Message) -> None:
         said.append(message)
 
-    asyncio.run(Gate(app, refuse)(scope, receive, send))
+    asyncio.run(Gate(app, refuse, person)(scope, receive, send))
     (status,) = [each["status"] for each in said if each["type"] == "http.response.start"]
     return status, b"".join(each.get("body", b"") for each in said)
 
@@ -110,5 +115,5 @@ def test_nothing_but_http_is_served() -> None:
         "headers": [(b"host", b"localhost")],
         "server": ("127.0.0.1", 1),
     }
-    asyncio.run(Gate(app, refuse)(scope, receive, send))
+    asyncio.run(Gate(app, refuse, person)(scope, receive, send))
     assert [each["type"] for each in said] == ["websocket.close"]

@@ -1,0 +1,66 @@
+"""The account of each act of an agent: one audit row, written before the answer leaves, also when it failed.
+
+No content: rows name pages by opaque numbers, and what was asked for not at all. Source: pages.md §6.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pcpd.errors import Denied, PcpError, as_told
+from pcpd.ledger import audit
+from pcpd.ledger.audit import AuditRow
+from pcpd.memory.memory import Caller, Memory
+from pcpd.pages.times import to_z
+
+
+@dataclass
+class Note:
+    """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts.
+
+    `categories` are those of the pages whose text or name the answer gives.
+    """
+
+    action: str
+    outcome: str = "ok"
+    paths: tuple[str, ...] = ()
+    categories: frozenset[str] = frozenset()
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
+    """Writes one audit row for what runs inside, whether it succeeds or is refused.
+
+    The person's own reads are not written down; everything that an agent asks for is.
+    """
+    note = Note(action)
+    start = memory.clock.monotonic()
+    try:
+        yield note
+    except Exception as error:
+        note.outcome = "denied" if isinstance(error, Denied) else as_told(error).code
+        raise
+    finally:
+        if not caller.principal.is_controller:
+            memory.trail.write(_row(memory, caller, note, start))
+
+
+def note_refusal(memory: Memory, caller: Caller, action: str, error: PcpError) -> None:
+    """Writes the audit row of a call that was refused before any act began."""
+    note = Note(action, "denied" if isinstance(error, Denied) else error.code)
+    memory.trail.write(_row(memory, caller, note, memory.clock.monotonic()))
+
+
+def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
+    return AuditRow(
+        at=to_z(memory.clock.now()),
+        principal=caller.principal.name,
+        action=note.action,
+        channel=caller.channel,
+        outcome=note.outcome,
+        categories=tuple(sorted(note.categories)),
+        object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
+        counts=note.counts,
+        duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
+    )
