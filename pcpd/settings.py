@@ -34,11 +34,11 @@ class Folders:
 class Settings:
     """What was decided before the run. `sources` tells for each name where its value comes from.
 
-    `port`: of HTTP on localhost; another one is taken where it is in use; 0 for any free one. `attachment_limit`: bytes above which an attachment is
-    not versioned. `commit_quiet_s`, `commit_longest_s`: pages are committed when quiet that long, and after
-    the longest wait at most. `watch`: `auto` (events where the system gives them) or `polling`, every
-    `poll_s` seconds. `log_level`: least level that the owner's log takes. `environment`: what programs that
-    the owner starts (git) may see; it holds no setting or token of ours.
+    `port`: of HTTP on localhost; another one is taken where it is in use, and 0 means any. `attachment_limit`:
+    bytes above which an attachment is not versioned. `commit_quiet_s`, `commit_longest_s`: pages are committed
+    when quiet that long, and after the longest wait at most. `watch`: `auto` (events where the system gives
+    them) or `polling`, every `poll_s` seconds. `log_level`: least level that the owner's log takes.
+    `environment`: what programs that the owner starts (git) may see; it holds no setting or token of ours.
     """
 
     state_base: Path
