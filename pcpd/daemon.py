@@ -18,7 +18,7 @@ from pathlib import Path
 from pcpd import heap, journal
 from pcpd.doors import Doors
 from pcpd.errors import Broken, PcpError, Unavailable
-from pcpd.memory import begin
+from pcpd.memory import begin, strangers
 from pcpd.memory.commits import Committer
 from pcpd.memory.identity import CONTEXT_FILE, claim, is_moved, locate, read_context
 from pcpd.memory.lock import VaultLock, is_locked
@@ -193,6 +193,7 @@ class Running:
         self.steward.close()
         self.committer.close(DRAIN_S)
         is_at_rest = self.memory.keeper.close(DRAIN_S)
+        strangers.write_all(self.memory)
         self.memory.trail.close()
         if is_at_rest:
             self.memory.close()

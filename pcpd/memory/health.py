@@ -1,5 +1,6 @@
-"""How a run is: what `status` tells, the long work under way, and the losses that wait for a person."""
+"""How a run is: what `status` tells, long work under way, losses that wait for a person, strangers that knocked."""
 
+import threading
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -46,3 +47,26 @@ class Losses:
         while self.recent and self.recent[0][0] < now - WINDOW_S:
             self.recent.popleft()
         return sum(count for _, count in self.recent)
+
+
+Kind = tuple[str, str, str]
+"""What refused knocks are told apart by: the refusal's code, the principal, the channel."""
+
+
+@dataclass
+class Gathered:
+    """Refused knocks of one kind that no audit row tells yet. `first` and `next_row` in monotonic seconds."""
+
+    next_row: float
+    waiting: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    last_at: str = ""
+
+
+@dataclass
+class Knocks:
+    """Refused knocks by kind. `lock` is held by whoever looks at them or changes them, and never for long."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    kinds: dict[Kind, Gathered] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from pcpd.index.store import Index
 from pcpd.ledger.ledger import Ledger
 from pcpd.memory.audit import Trail
 from pcpd.memory.facts import facts_under
-from pcpd.memory.health import Health, Losses, Work
+from pcpd.memory.health import Health, Knocks, Losses, Work
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
 from pcpd.policy.context import Context
@@ -96,6 +96,7 @@ class Memory:
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()
+        self.knocks = Knocks()
         self.unversioned_edits = threading.Lock()
         self.mounts: frozenset[str] = frozenset()
         # Counts index transactions that changed something, so that checks see a moving target.
