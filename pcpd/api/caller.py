@@ -1,4 +1,7 @@
-"""What every route needs: the owner's memory, and who calls it."""
+"""What every route needs: the owner's memory, and who calls it.
+
+These are `async` though they wait for nothing: FastAPI would run each of the others on a thread.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,19 +35,19 @@ class Served:
         return self.memory.health.ready
 
 
-def owner_of(request: Request) -> Served:
+async def owner_of(request: Request) -> Served:
     """Gives the owner that serves a request."""
     return cast("Served", request.app.state.owner)
 
 
-def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
+async def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
     """Gives who calls, as the gate found."""
     if len(idempotency_key) > KEY_LIMIT:
         raise Usage("http.malformed", f"the idempotency key is longer than {KEY_LIMIT} characters")
     return replace(_knocked(request), key=idempotency_key)
 
 
-def person_of(request: Request) -> Caller:
+async def person_of(request: Request) -> Caller:
     """Gives the caller where a route is for the person alone, on the owner's socket: no token opens it.
 
     Raises `Denied` (`http.person-only`).
