@@ -18,8 +18,10 @@ from pcpd import __version__
 from pcpd.errors import Denied, PcpError, Usage
 from pcpd.gate import peer
 from pcpd.ledger import tokens
+from pcpd.ledger.issued import Issued
 from pcpd.mcp_server.lines import LINE_LIMIT, PIECE, Lines, messages
 from pcpd.mcp_server.server import build
+from pcpd.memory import strangers
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
 
@@ -108,22 +110,37 @@ class RelayDoor:
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
     async def _greeted(self, lines: Lines) -> tuple[Caller, Callable[[], Caller]]:
-        """Checks the greeting's token; gives who greeted, and what tells, at each call, who calls."""
+        """Checks the greeting; gives who greeted, and what tells, at each call, who calls."""
         line = await asyncio.wait_for(lines.next(), self._greeting_s)
-        token, named = _greeting(line)
-        first = await to_thread.run_sync(self._verified, token, named, limiter=self._greeting_limiter)
+        token, named, first = await to_thread.run_sync(self._checked, line, limiter=self._greeting_limiter)
         return Caller(first, "mcp"), lambda: Caller(self._verified(token, named), "mcp")
 
+    def _checked(self, line: bytes | None) -> tuple[str, str, Principal]:
+        """Gives a greeting's token, name and principal; has a refusal written down."""
+        issued = None
+        try:
+            token, named = _greeting(line)
+            issued = tokens.recognise(self._memory.ledger, token)
+            return token, named, _proved(issued, named)
+        except PcpError as error:
+            principal = issued.principal if issued else ""
+            strangers.note(self._memory, error.code, principal=principal, channel="mcp")
+            raise
+
     def _verified(self, token: str, named: str) -> Principal:
-        principal = tokens.verify(self._memory.ledger, token) if token else None
-        if principal is None or (named and principal != named):
-            named = named[:100]
-            raise Denied(
-                "token.refused",
-                f"no valid token came for {named}" if named else "no valid token came",
-                hint=f"make one: `pcpd token create --principal {named or 'agent:NAME'}`, and set it as PCPD_TOKEN",
-            )
-        return Principal(principal)
+        return _proved(tokens.recognise(self._memory.ledger, token), named)
+
+
+def _proved(issued: Issued | None, named: str) -> Principal:
+    """Gives the principal that a token proves. Raises `Denied` (`token.refused`), also for another one's name."""
+    if issued is None or issued.revoked_at is not None or (named and issued.principal != named):
+        named = named[:100]
+        raise Denied(
+            "token.refused",
+            f"no valid token came for {named}" if named else "no valid token came",
+            hint=f"make one: `pcpd token create --principal {named or 'agent:NAME'}`, and set it as PCPD_TOKEN",
+        )
+    return Principal(issued.principal)
 
 
 def _greeting(line: bytes | None) -> tuple[str, str]:
