@@ -13,11 +13,18 @@ from pcpd.sqlite import Reads
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A page at `distance` links, in either direction, from where the walk began."""
+    """A page at `distance` links, in either direction, from where the walk began.
+
+    `origin`, `review` and `updated` say where its title comes from, as in a search's `Hit`.
+    """
 
     path: str
     title: str
     distance: int
+    origin: str
+    review: str | None
+    updated: str
+    category: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,11 @@ def _described(reads: Reads, distances: dict[int, int]) -> tuple[Neighbour, ...]
     pages = []
     for number, distance in distances.items():
         if distance:
-            path, title = reads.execute("SELECT path, title FROM pages WHERE id = ?", (number,)).fetchone()
-            pages.append(Neighbour(path, title, distance))
+            path, title, *source = reads.execute(
+                "SELECT path, title, coalesce(origin, 'user'), review_state, updated, category"
+                " FROM pages WHERE id = ?",
+                (number,),
+            ).fetchone()
+            pages.append(Neighbour(path, title, distance, *source))
     pages.sort(key=lambda page: (page.distance, lookup_key(page.path), page.path))
     return tuple(pages)

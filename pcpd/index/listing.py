@@ -75,10 +75,24 @@ def listing(
     )
 
 
-def recent(reads: Reads, visible: Visibility, *, limit: int = 20, cursor: str | None = None) -> PageList:
-    """Lists pages by `updated`, the newest first. Raises `Invalid` (`cursor.invalid`)."""
+def recent(
+    reads: Reads,
+    visible: Visibility,
+    *,
+    since: str | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> PageList:
+    """Lists pages by `updated`, the newest first; with `since` (`…Z`) none that is older than that moment.
+
+    Raises `Invalid` (`cursor.invalid`).
+    """
     condition, values = where(visible)
-    after = bookmarks.read("recent", cursor, ("", ""))
+    if since is not None:
+        condition, values = f"{condition} AND p.updated >= ?", [*values, since]
+    name = f"recent {since}" if since else "recent"
+    total = _count(reads, condition, values) if since else _count_all(reads, visible)
+    after = bookmarks.read(name, cursor, ("", ""))
     if cursor is not None:
         condition += " AND p.updated <= ? AND (p.updated < ? OR p.path > ?)"
         values = [*values, after[0], *after]
@@ -87,11 +101,8 @@ def recent(reads: Reads, visible: Visibility, *, limit: int = 20, cursor: str | 
     ).fetchall()
     pages = tuple(page_row(row) for row in rows[:limit])
     more = len(rows) > limit
-    return PageList(
-        pages,
-        _count_all(reads, visible),
-        bookmarks.write("recent", (pages[-1].updated, pages[-1].path)) if more else None,
-    )
+    following = bookmarks.write(name, (pages[-1].updated, pages[-1].path)) if more else None
+    return PageList(pages, total, following)
 
 
 def _count(reads: Reads, condition: str, values: list[object]) -> int:

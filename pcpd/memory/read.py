@@ -4,7 +4,9 @@ Each asks policy for what the caller may see, answers from a read-only connectio
 before the answer leaves (architecture.md, *The road out*).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pcpd.errors import Denied, NotFound, PcpError
 from pcpd.history.versions import Version
@@ -21,10 +23,14 @@ from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
+from pcpd.pages.times import normal_time
 
 MOST_VERSIONS = 10_000
 NAMES_SHOWN = 5
 """Pages that are named where a name is that of several."""
+
+Fit = Callable[[Sequence[Any]], int]
+"""Tells how many of a list's rows a door can give; the list is then asked again, for so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +54,31 @@ class LooseEnds:
 
 
 def search(
-    memory: Memory, caller: Caller, text: str, *, limit: int = 20, cursor: str | None = None
+    memory: Memory,
+    caller: Caller,
+    text: str,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+    fit: Fit | None = None,
 ) -> Results:
     """Finds pages by words and filters; the query language stands in `docs/search.md`."""
     with audited(memory, caller, "search_memory") as note, memory.index.reader() as conn:
-        results = full_text.search(conn, text, memory.visible_to(caller), limit=limit, cursor=cursor)
+        visible = memory.visible_to(caller)
+        results = full_text.search(conn, text, visible, limit=limit, cursor=cursor)
+        few = _few(fit, results.results)
+        if few is not None:
+            results = full_text.search(conn, text, visible, limit=few, cursor=cursor)
         note.paths = tuple(hit.path for hit in results.results)
         note.categories = frozenset(hit.category for hit in results.results)
         note.counts = {"results": len(results.results), "total": results.total}
     return results
+
+
+def _few(fit: Fit | None, rows: Sequence[object]) -> int | None:
+    """Gives how many rows to ask for instead, so that the cursor stands behind the last one that is given."""
+    few = len(rows) if fit is None else fit(rows)
+    return few if few < len(rows) else None
 
 
 def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
@@ -127,21 +149,44 @@ def is_page(memory: Memory, path: PagePath) -> bool:
 
 
 def list_pages(
-    memory: Memory, caller: Caller, *, folder: str = "", limit: int = 100, cursor: str | None = None
+    memory: Memory,
+    caller: Caller,
+    *,
+    folder: str = "",
+    limit: int = 100,
+    cursor: str | None = None,
+    fit: Fit | None = None,
 ) -> PageList:
     """Lists the pages below a folder by path."""
     with audited(memory, caller, "list_pages") as note, memory.index.reader() as conn:
-        listing = page_rows.listing(
-            conn, memory.visible_to(caller), folder=folder, limit=limit, cursor=cursor
-        )
+        visible = memory.visible_to(caller)
+        listing = page_rows.listing(conn, visible, folder=folder, limit=limit, cursor=cursor)
+        few = _few(fit, listing.pages)
+        if few is not None:
+            listing = page_rows.listing(conn, visible, folder=folder, limit=few, cursor=cursor)
         _note_list(note, listing)
     return listing
 
 
-def recent(memory: Memory, caller: Caller, *, limit: int = 20, cursor: str | None = None) -> PageList:
-    """Lists pages by `updated`, the newest first."""
+def recent(
+    memory: Memory,
+    caller: Caller,
+    *,
+    since: str | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
+    fit: Fit | None = None,
+) -> PageList:
+    """Lists pages by `updated`, the newest first; with `since`, a time, none that is older.
+
+    Raises `Invalid` (`time.invalid`, `cursor.invalid`).
+    """
     with audited(memory, caller, "recent_pages") as note, memory.index.reader() as conn:
-        listing = page_rows.recent(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
+        visible, start = memory.visible_to(caller), normal_time(since) if since else None
+        listing = page_rows.recent(conn, visible, since=start, limit=limit, cursor=cursor)
+        few = _few(fit, listing.pages)
+        if few is not None:
+            listing = page_rows.recent(conn, visible, since=start, limit=few, cursor=cursor)
         _note_list(note, listing)
     return listing
 
@@ -162,10 +207,21 @@ def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> Links
     return answer
 
 
-def unresolved(memory: Memory, caller: Caller, *, limit: int = 100, cursor: str | None = None) -> LooseEnds:
+def unresolved(
+    memory: Memory,
+    caller: Caller,
+    *,
+    limit: int = 100,
+    cursor: str | None = None,
+    fit: Fit | None = None,
+) -> LooseEnds:
     """Lists the links that lead to no page, those of one target together."""
     with audited(memory, caller, "unresolved_links") as note, memory.index.reader() as conn:
-        edges, following = link_rows.unresolved(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
+        visible = memory.visible_to(caller)
+        edges, following = link_rows.unresolved(conn, visible, limit=limit, cursor=cursor)
+        few = _few(fit, edges)
+        if few is not None:
+            edges, following = link_rows.unresolved(conn, visible, limit=few, cursor=cursor)
         note.counts = {"results": len(edges)}
     return LooseEnds(tuple(edges), (), following)
 

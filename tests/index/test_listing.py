@@ -120,6 +120,22 @@ class TestListing:
         with index.reader() as reader:
             assert listing.recent(reader, EVERYTHING, limit=1).pages[0].path == "work/Plan"
 
+    def test_recent_pages_begin_at_a_moment(self, index: Index) -> None:
+        """Counted so too, and paged to the end; a cursor belongs to its moment."""
+        with index.reader() as reader:
+            every = listing.recent(reader, EVERYTHING, limit=100).pages
+            for start, count in ((every[0].updated, 1), (every[-1].updated, len(every))):
+                found = to_the_end(
+                    lambda cursor, start=start: listing.recent(  # type: ignore[misc]
+                        reader, EVERYTHING, since=start, limit=2, cursor=cursor
+                    )
+                )
+                assert found == [page.path for page in every[:count]]
+            first = listing.recent(reader, EVERYTHING, since=every[-1].updated, limit=1)
+            with pytest.raises(Invalid):
+                listing.recent(reader, EVERYTHING, cursor=first.cursor)
+            assert listing.recent(reader, EVERYTHING, since="9999-01-01T00:00:00Z").total == 0
+
     @pytest.mark.parametrize("cursor", ["", "x", "WyJhIl0", "A" * 10_000, "\u00e9", "eyJhIjoxfQ=="])
     def test_a_cursor_of_somebody_else_is_refused(self, index: Index, cursor: str) -> None:
         """Never an error from deep inside, never a wrong place."""
