@@ -177,7 +177,6 @@ class Running:
         self.committer = Committer(memory, on_failure, quiet_s=quiet_s, longest_s=longest_s)
         self.steward = Steward(memory, on_failure, poll=poll, poll_s=poll_s)
         memory.keeper.start()
-        memory.trail.start()
 
     def start(self) -> None:
         """Watches and scans; returns when the index is in step."""

@@ -1,8 +1,7 @@
-"""The audit trail of the acts: rows are gathered while one transaction runs, and committed before the answer."""
+"""The audit trail of the acts: who writes a row commits it, with those that came meanwhile, before the answer."""
 
 import threading
-from collections.abc import Sequence
-from concurrent.futures import Future
+from dataclasses import dataclass, field
 
 from pcpd.errors import Unavailable
 from pcpd.ledger import audit
@@ -12,57 +11,70 @@ from pcpd.ledger.ledger import Ledger
 BATCH = 500
 
 
-class Trail:
-    """Writes audit rows on a thread of its own. A row that comes while a batch is written joins the next one.
+@dataclass(slots=True)
+class _Waiting:
+    """A row, and the act that waits for it: until it is written (`is_done`), or it is this act's turn to write."""
 
-    An act waits for its row: what is not written down is not answered (architecture.md, *The road out*).
+    row: AuditRow
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    is_done: bool = False
+    error: BaseException | None = None
+
+
+class Trail:
+    """Writes audit rows on the threads of the acts that they account for: a row alone wakes no other thread.
+
+    One act writes at a time. Rows that come while it writes wait, and the first of them writes them all, in one
+    transaction. An act waits for its row: what is not written down is not answered (architecture.md, *The road
+    out*).
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._rows: list[tuple[AuditRow, Future[None]]] = []
-        self._wake = threading.Condition()
+        self._rows: list[_Waiting] = []
+        self._changed = threading.Condition()
+        self._is_writing = False
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
-
-    def start(self) -> None:
-        """Starts the thread."""
-        self._thread.start()
 
     def write(self, row: AuditRow) -> None:
         """Returns once the row is committed; raises what the ledger raised."""
-        written: Future[None] = Future()
-        with self._wake:
+        mine = _Waiting(row)
+        with self._changed:
             if self._closing:
                 raise Unavailable("owner.closing", "the owner is shutting down", hint="try again in a moment")
-            self._rows.append((row, written))
-            self._wake.notify()
-        written.result()
+            self._rows.append(mine)
+            is_alone, self._is_writing = not self._is_writing, True
+            if not is_alone:
+                mine.turn.acquire()
+        if not is_alone:
+            mine.turn.acquire()  # until whoever writes lets go of it
+        if not mine.is_done:
+            self._write()
+        if mine.error is not None:
+            raise mine.error
 
     def close(self) -> None:
-        """Writes what waits and ends the thread."""
-        with self._wake:
+        """Takes no more rows, and returns when those that wait are written."""
+        with self._changed:
             self._closing = True
-            self._wake.notify()
-        if self._thread.is_alive():
-            self._thread.join()
+            self._changed.wait_for(lambda: not self._is_writing)
 
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._rows and not self._closing:
-                    self._wake.wait()
-                batch, self._rows = self._rows[:BATCH], self._rows[BATCH:]
-            if not batch:
-                return
-            self._write(batch)
-
-    def _write(self, batch: Sequence[tuple[AuditRow, "Future[None]"]]) -> None:
+    def _write(self) -> None:
+        """Writes what waits, and leaves what came meanwhile to the first that waits for it."""
+        with self._changed:
+            batch, self._rows = self._rows[:BATCH], self._rows[BATCH:]
+        error = None
         try:
-            audit.record(self._ledger, [row for row, _ in batch])
-        except BaseException as error:  # noqa: BLE001  (the thread's edge: each waiting act gets the error)
-            for _, written in batch:
-                written.set_exception(error)
-            return
-        for _, written in batch:
-            written.set_result(None)
+            audit.record(self._ledger, [each.row for each in batch])
+        except BaseException as failure:  # noqa: BLE001  (each waiting act raises it)
+            error = failure
+        for each in batch:
+            each.is_done, each.error = True, error
+            if each.turn.locked():
+                each.turn.release()
+        with self._changed:
+            if self._rows:
+                self._rows[0].turn.release()
+                return
+            self._is_writing = False
+            self._changed.notify_all()
