@@ -45,6 +45,7 @@ def grant(memory: Memory, wish: Wish) -> dict[str, object]:
     wanted = _grant_of(memory, wish)
     _introduce(memory, wish.principal)
     added = memory.access.grant(wanted)
+    memory.listeners.tell()
     return {"granted": added, "grant": _shown(wanted)}
 
 
@@ -63,7 +64,10 @@ def revoke(memory: Memory, *, principal: str | None, token: str | None) -> dict[
     if not principal and not token:
         raise Usage("consent.nobody", "name a principal or a token to revoke")
     revoked = token_rows.revoke(memory.ledger, token or principal or "")
-    taken = memory.access.revoke(principal) if principal else 0
+    try:
+        taken = memory.access.revoke(principal) if principal else 0
+    finally:
+        memory.listeners.tell()
     if not revoked and not taken and not _is_known(memory, token or principal or ""):
         raise NotFound(
             "consent.absent",

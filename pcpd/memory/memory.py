@@ -12,12 +12,14 @@ from pcpd.errors import PcpError, Unavailable
 from pcpd.history.repository import Repository
 from pcpd.index import pages
 from pcpd.index.store import Index
+from pcpd.ledger import keys
 from pcpd.ledger.ledger import Ledger
 from pcpd.memory.audit import Trail
 from pcpd.memory.facts import facts_under
 from pcpd.memory.health import Health, Knocks, Losses, Work
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
+from pcpd.memory.listeners import Listeners
 from pcpd.policy.context import Context
 from pcpd.policy.decide import Decision, Facts, Principal, Visibility, decide, visibility, without_removed
 from pcpd.policy.grants import Access
@@ -96,6 +98,8 @@ class Memory:
         self.trail = Trail(media.ledger)
         self.health = Health()
         self.losses = Losses()
+        self.listeners = Listeners()
+        self.events_key = keys.get_or_create(media.ledger, "events")
         self.knocks = Knocks()
         self.unversioned_edits = threading.Lock()
         self.mounts: frozenset[str] = frozenset()

@@ -4,12 +4,13 @@
 file is still what was looked at, and writes one index transaction. There is no second way into the index.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from pcpd.errors import Broken
-from pcpd.index import outbox, pages
+from pcpd.index import events, outbox, pages
 from pcpd.index.pages import Put
 from pcpd.index.rows import Declared, FileRow
 from pcpd.memory import losses
@@ -19,6 +20,7 @@ from pcpd.memory.memory import Memory
 from pcpd.pages.changes import Stat, same_stat
 from pcpd.pages.page import SIZE_LIMIT, Page, Problem, parse
 from pcpd.pages.paths import Kind, PagePath, kind_of
+from pcpd.pages.times import to_z
 from pcpd.policy.decide import Facts
 from pcpd.sqlite import Transaction
 
@@ -179,8 +181,9 @@ def apply(
     if not hold:
         memory.index.release()
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
-    with memory.index.transaction() as tx:
-        known = pages.versions(tx, [_file_of(finding) for finding in checked])
+    files = [_file_of(finding) for finding in checked]
+    with memory.index.transaction() as tx, _noting(memory, tx, files):
+        known = pages.versions(tx, files)
         lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
         lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
         held = frozenset() if are_judged else losses.held_back(memory, tx, lost)
@@ -195,7 +198,20 @@ def apply(
         memory.applied += 1
         memory.versions_waiting.set()
         _notice_rules(memory, {*put, *removed})
+        memory.listeners.tell()
     return Reconciled(len(put), len(removed), len(held))
+
+
+@contextmanager
+def _noting(memory: Memory, tx: Transaction, files: Sequence[str]) -> Iterator[None]:
+    """Notes what the body changes of the pages in these files, and of all pages where the context is among them."""
+    if not events.epoch(tx):
+        yield
+        return
+    affected = None if CONTEXT_FILE in files else files
+    before = events.states(tx, affected)
+    yield
+    events.write(tx, before, events.states(tx, affected), to_z(memory.clock.now()))
 
 
 def _mark(memory: Memory, tx: Transaction, files: Collection[str], drafts: Sequence[Draft]) -> None:

@@ -8,7 +8,7 @@ from pcpd import heap
 from pcpd.errors import Conflict, PcpError
 from pcpd.index import outbox, pages
 from pcpd.index.store import Index
-from pcpd.memory import losses, reconcile
+from pcpd.memory import losses, reconcile, subscribe
 from pcpd.memory.identity import adopt_original, original_of
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.lock import VaultLock
@@ -41,6 +41,7 @@ def full_scan(memory: Memory, *, clean: bool = False) -> Reconciled:
     done = reconcile.remove(memory, removed, Urgency.SCAN) + _bring_in(memory, todo)
     if len(removed) + len(todo) > MANY:
         let_go(memory)
+    subscribe.begin(memory)
     memory.health.notice("unreadable", _told(listing))
     memory.health.notice("names", _told_of_names(listing))
     memory.health.notice("repositories", _told_of_nested(listing))
@@ -83,6 +84,7 @@ def _let_readers_see(memory: Memory) -> None:
     """Commits what the scan holds, and keeps the log of the database from growing with the vault."""
     memory.keeper.run(Urgency.SCAN, memory.index.release).result()
     memory.versions_waiting.set()  # whoever looked before saw nothing of what was held
+    memory.listeners.tell()
     if memory.index.wal_bytes() > WAL_BYTES:
         memory.index.checkpoint()
 
@@ -194,10 +196,13 @@ def rebuild(memory: Memory) -> dict[str, Any]:
     new = memory.index.begin_rebuild()
     try:
         files = fill(memory, new, "rebuilding")
+        with new.transaction() as tx:
+            subscribe.begin_in(memory, tx)
     except BaseException:
         new.discard()
         raise
     carried = memory.keeper.run(Urgency.ACT, lambda: memory.index.swap(new)).result()
+    memory.listeners.tell()
     full_scan(memory)
     let_go(memory)
     if not carried:
