@@ -138,18 +138,17 @@ class Doors:
 
     def _build_app(self) -> tuple[Any, Any]:
         with heap.importing():
-            from anyio import CapacityLimiter
-
             from pcpd.api.app import build
             from pcpd.api.caller import Served
             from pcpd.api.serve import serve
+            from pcpd.gate.threads import Threads
 
             served = Served(
                 memory=self._memory,
                 describe=self._describe,
                 hand_over=self._hand_over,
                 end=self._end,
-                limiter=CapacityLimiter(DOOR_THREADS),
+                threads=Threads(DOOR_THREADS, "api"),
             )
             return serve, build(served, self._mcp_over_http)
 

@@ -19,6 +19,7 @@ from anyio import CapacityLimiter
 from pcpd.api.app import build
 from pcpd.api.caller import Served
 from pcpd.api.serve import serve
+from pcpd.gate.threads import Threads
 from pcpd.ledger import tokens
 from pcpd.mcp_server.http_door import HttpDoor
 from pcpd.mcp_server.relay_door import RelayDoor
@@ -95,7 +96,7 @@ class Doors:
             describe=lambda: {"pid": 1},
             hand_over=self._hand_over,
             end=lambda: self.ended.append(True),
-            limiter=CapacityLimiter(THREADS),
+            threads=Threads(THREADS, "api"),
         )
 
     def _hand_over(self, version: str) -> bool:

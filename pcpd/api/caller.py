@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar, cast
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Header, Request
 
 from pcpd.api.answers import Json, answer
 from pcpd.errors import Denied, Unavailable, Usage
 from pcpd.gate.knock import CALLER
+from pcpd.gate.threads import Threads
 from pcpd.memory.memory import Caller, Memory
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Served:
     describe: Callable[[], dict[str, object]]
     hand_over: Callable[[str], bool]
     end: Callable[[], None]
-    limiter: CapacityLimiter
+    threads: Threads
 
     def is_ready(self) -> bool:
         """Tells whether the first scan is done."""
@@ -72,7 +72,7 @@ async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool =
         raise Unavailable(
             "owner.starting", "the owner is still reading the vault", hint="try again in a moment"
         )
-    return await to_thread.run_sync(act, limiter=owner.limiter)
+    return await owner.threads.run(act)
 
 
 async def answered(owner: Served, act: Callable[[], object], *, before_ready: bool = False) -> Json:
