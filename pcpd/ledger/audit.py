@@ -43,17 +43,23 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rows to list; None does not ask. `since` is inclusive, `until` exclusive, both RFC 3339 UTC."""
+    """Which rows to list; None does not ask. `since` is inclusive, `until` exclusive, both RFC 3339 UTC.
+
+    The outcome `refused` is every one but ok. `category` and `object_id` ask for rows that name it among others.
+    """
 
     principal: str | None = None
     action: str | None = None
     channel: str | None = None
     outcome: str | None = None
+    category: str | None = None
+    object_id: int | None = None
     since: str | None = None
     until: str | None = None
 
 
 ALL = Filter()
+REFUSED = "refused"
 
 
 def record(ledger: Ledger, rows: Sequence[AuditRow]) -> None:
@@ -83,17 +89,42 @@ def record(ledger: Ledger, rows: Sequence[AuditRow]) -> None:
 
 
 def rows(
-    ledger: Ledger, wanted: Filter = ALL, *, after: int | None = None, limit: int = 100
+    ledger: Ledger,
+    wanted: Filter = ALL,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    limit: int = 100,
 ) -> list[AuditRow]:
-    """Gives rows, newest first; with `after`, those with a higher number, oldest first, for following."""
-    where, values = _where(wanted)
-    if after is not None:
-        where, values = [*where, "number > ?"], [*values, after]
+    """Gives rows, newest first; those with a lower number than `before`; with `after`, later ones, oldest first.
+
+    Read beside the writer: looking at a long trail holds no act up.
+    """
+    where, values = where_of(wanted)
+    for condition, bound in (("number < ?", before), ("number > ?", after)):
+        if bound is not None:
+            where, values = f"{where} AND {condition}", [*values, bound]
     order = "DESC" if after is None else "ASC"
-    condition = " AND ".join(where) or "1"
-    sql = f"SELECT {COLUMNS} FROM audit WHERE {condition} ORDER BY number {order} LIMIT ?"  # noqa: S608
-    with ledger.reading() as connection:
+    sql = f"SELECT {COLUMNS} FROM audit WHERE {where} ORDER BY number {order} LIMIT ?"  # noqa: S608
+    with ledger.beside() as connection:
         return [_row(row) for row in connection.execute(sql, (*values, limit))]
+
+
+def where_of(wanted: Filter) -> tuple[str, list[object]]:
+    """Gives a filter as a condition on the rows of `audit`, and its values in order."""
+    is_refused = wanted.outcome == REFUSED
+    asked = {
+        "principal = ?": wanted.principal,
+        "action = ?": wanted.action,
+        "channel = ?": wanted.channel,
+        "outcome <> ?" if is_refused else "outcome = ?": "ok" if is_refused else wanted.outcome,
+        "EXISTS (SELECT 1 FROM json_each(categories) WHERE value = ?)": wanted.category,
+        "EXISTS (SELECT 1 FROM json_each(object_ids) WHERE value = ?)": wanted.object_id,
+        "at >= ?": wanted.since,
+        "at < ?": wanted.until,
+    }
+    given = {condition: value for condition, value in asked.items() if value is not None}
+    return " AND ".join(given) or "TRUE", list(given.values())
 
 
 def object_numbers(ledger: Ledger, paths: Iterable[str]) -> list[int]:
@@ -119,6 +150,12 @@ def object_paths(ledger: Ledger, numbers: Iterable[int]) -> dict[int, str]:
             "SELECT number, path FROM objects WHERE number IN (SELECT value FROM json_each(?))", (wanted,)
         ).fetchall()
     return {int(row["number"]): str(row["path"]) for row in found}
+
+
+def object_number(ledger: Ledger, path: str) -> int | None:
+    """Gives the number of a path; None where no row ever named it."""
+    with ledger.reading() as connection:
+        return _numbers(connection, [_storable(path)]).get(_storable(path))
 
 
 def forget_objects(ledger: Ledger, paths: Iterable[str]) -> int:
@@ -176,19 +213,6 @@ def _row(row: sqlite3.Row) -> AuditRow:
     values["object_ids"] = tuple(json.loads(values["object_ids"]))
     values["counts"] = json.loads(values["counts"])
     return AuditRow(**values)
-
-
-def _where(wanted: Filter) -> tuple[list[str], list[object]]:
-    asked = {
-        "principal = ?": wanted.principal,
-        "action = ?": wanted.action,
-        "channel = ?": wanted.channel,
-        "outcome = ?": wanted.outcome,
-        "at >= ?": wanted.since,
-        "at < ?": wanted.until,
-    }
-    given = {condition: value for condition, value in asked.items() if value is not None}
-    return list(given), list(given.values())
 
 
 def _numbers(reads: Reads, paths: Sequence[str]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pcpd.errors import Broken
-from pcpd.ledger import audit
+from pcpd.ledger import audit, trail
 from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.ledger import Ledger
 from pcpd.ledger.proof import CHUNK, verify_chain
@@ -291,3 +291,72 @@ def test_a_row_from_a_copy_of_the_trail_is_named(
     audit.record(ledger, [replace(ROW, outcome="denied"), *rows_of(later)])
     change(ledger, "UPDATE audit SET outcome = ?, id = ?, mac = ? WHERE number = 3", outcome, id_, mac)
     assert faults(ledger) == [f"row {3 + later} was edited, or put in from elsewhere"]
+
+
+def test_filters_ask_for_categories_pages_and_refusals(ledger: Ledger) -> None:
+    """A row that names several is found by each; `refused` is whatever was not ok."""
+    audit.record(
+        ledger,
+        [
+            replace(ROW, categories=("semantic",), object_ids=(1, 12)),
+            replace(ROW, categories=("profile", "semantic"), object_ids=(2,), outcome="denied"),
+            replace(ROW, categories=(), object_ids=(), outcome="page.not-found"),
+        ],
+    )
+
+    def numbers(wanted: Filter, **bounds: int) -> list[int]:
+        return [row.number for row in audit.rows(ledger, wanted, **bounds)]
+
+    assert numbers(Filter(category="semantic")) == [2, 1]
+    assert numbers(Filter(category="profile", outcome="ok")) == []
+    assert numbers(Filter(object_id=12)) == [1]
+    assert numbers(Filter(object_id=2)) == [2]
+    assert numbers(Filter(outcome=audit.REFUSED)) == [3, 2]
+    assert numbers(Filter(outcome=audit.REFUSED), before=3) == [2]
+    assert numbers(Filter(), before=3, limit=1) == [2]
+
+
+def test_a_number_is_asked_for_without_making_one(ledger: Ledger) -> None:
+    """A look at the trail leaves nothing in it."""
+    assert audit.object_number(ledger, "caf\udce9") is None
+    (number,) = audit.object_numbers(ledger, ["caf\udce9"])
+    assert audit.object_number(ledger, "caf\udce9") == number
+
+
+def test_the_trail_is_read_while_it_is_written(ledger: Ledger) -> None:
+    """Who looks sees what was committed, and holds nobody up."""
+    audit.record(ledger, [ROW])
+    with ledger.transaction() as tx:
+        tx.execute("UPDATE audit SET principal = 'agent:other'")
+        assert [row.principal for row in audit.rows(ledger)] == ["agent:claude"]
+        assert [each.principal for each in trail.sums(ledger, writes=())] == ["agent:claude"]
+
+
+def test_sums_tell_what_each_principal_did(ledger: Ledger) -> None:
+    """Reads, writes, refusals, different pages, and when; knocks that were counted together count each."""
+    audit.record(
+        ledger,
+        [
+            replace(ROW, principal="agent:b", object_ids=(1, 2)),
+            replace(
+                ROW, principal="agent:b", object_ids=(2, 3), action="write_page", at="2026-12-01T00:00:00Z"
+            ),
+            replace(ROW, principal="agent:b", object_ids=(4,), outcome="denied", at="2026-12-02T00:00:00Z"),
+            replace(ROW, principal="unknown", object_ids=(), outcome="http.no-token", counts={"refused": 40}),
+        ],
+    )
+    assert trail.sums(ledger, writes={"write_page"}) == [
+        trail.Sum("agent:b", 1, 1, 1, 3, "2026-11-30T12:00:00Z", "2026-12-02T00:00:00Z"),
+        trail.Sum("unknown", 0, 0, 40, 0, "2026-11-30T12:00:00Z", "2026-11-30T12:00:00Z"),
+    ]
+    (one,) = trail.sums(ledger, Filter(since="2026-12-01", outcome="ok"), writes={"write_page"})
+    assert (one.principal, one.reads, one.writes, one.pages) == ("agent:b", 0, 1, 2)
+
+
+def test_the_trail_knows_where_it_ends(ledger: Ledger) -> None:
+    """An empty one has no name yet."""
+    assert trail.end(ledger) == ("", 0)
+    audit.record(ledger, rows_of(3))
+    name, number = trail.end(ledger)
+    assert (len(name), number) == (8, 3)
+    assert audit.rows(ledger)[0].id == f"aud_{name}_3"
