@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from pcpd.api.caller import CallerOf, OwnerOf, answered, in_thread
 from pcpd.api.paths import PAGE
-from pcpd.memory import read
+from pcpd.memory import versions
 
 router = APIRouter()
 
@@ -22,8 +22,8 @@ async def log(
     """Lists versions, of one page or of the vault, the newest first."""
 
     def act() -> dict[str, object]:
-        versions = read.log(owner.memory, caller, path, limit=limit, before=before)
-        return {"versions": [asdict(version) for version in versions]}
+        found = versions.log(owner.memory, caller, path, limit=limit, before=before)
+        return {"versions": [asdict(version) for version in found]}
 
     return await answered(owner, act)
 
@@ -31,7 +31,7 @@ async def log(
 @router.get(f"/show/{PAGE}")
 async def show(owner: OwnerOf, caller: CallerOf, path: str, rev: str) -> Response:
     """Gives a page's bytes as they were."""
-    data = await in_thread(owner, lambda: read.show(owner.memory, caller, path, rev))
+    data = await in_thread(owner, lambda: versions.show(owner.memory, caller, path, rev))
     return Response(data, media_type="application/octet-stream")
 
 
@@ -40,5 +40,5 @@ async def diff(
     owner: OwnerOf, caller: CallerOf, path: str | None = None, old: str | None = None, new: str | None = None
 ) -> Response:
     """Gives changes between versions as unified text."""
-    text = await in_thread(owner, lambda: read.diff(owner.memory, caller, path, old, new))
+    text = await in_thread(owner, lambda: versions.diff(owner.memory, caller, path, old, new))
     return Response(text.encode("utf-8", "surrogateescape"), media_type="text/x-diff")

@@ -93,6 +93,14 @@ class Reading:
         ).out  # fmt: skip
         return out.decode(errors="replace")
 
+    def compare(self, old: str, new: str) -> str:
+        """Gives what changed from one blob to another: git's hunks, or a line about binary data; empty if equal."""
+        out = self._program.run(
+            "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--end-of-options", old, new, limit_s=LONG_S
+        ).out.decode(errors="replace")  # fmt: skip
+        start = out.find("\n@@ ")  # before it stand names, which are the blobs' ids here
+        return out[start + 1 :] if start >= 0 else "Binary files differ\n" if out else ""
+
     def on_disk(self, file: str) -> bytes | None:
         """Gives the bytes that a file has now, or None when it is not there, no file, or behind a link."""
         path = self._layout.root / file

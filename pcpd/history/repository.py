@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -310,10 +310,6 @@ class Repository:
         except Unfilterable:
             return True
 
-    def describe(self) -> dict[str, object]:
-        """Gives the state as JSON values."""
-        return asdict(self.state())
-
     def close(self) -> None:
         """Lets go of the repository's files. Nothing may be called afterwards."""
         self._objects.close()
@@ -339,6 +335,10 @@ class Repository:
         data = self._reading.on_disk(file)
         blob = Blob(REGULAR, self.store(file, data)) if data is not None else None
         return self._reading.diff(file, start, self._objects.change_tree(start, {file: blob}))
+
+    def compare(self, old: str, new: str) -> str:
+        """Gives the difference between two stored blobs, by their ids, as unified text without names."""
+        return self._reading.compare(old, new)
 
     def resolve(self, rev: str) -> str:
         """Gives the full id of the version that `rev` names. Raises Usage or NotFound."""

@@ -1,10 +1,15 @@
 """The tables as a whole: counts, problems, clashes, what was left out."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pcpd.index.resolve import is_storable
+from pcpd.index.visible import where
 from pcpd.pages.page import Problem
+from pcpd.pages.paths import lookup_key
+from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
 
 
@@ -37,6 +42,28 @@ def counts(reads: Reads) -> Counts:
         "SELECT count(*) - (SELECT count(*) FROM files WHERE file >= '.' AND file < '/') FROM files"
     ).fetchone()[0]
     return Counts(pages, files - pages, problems, hidden)
+
+
+def by_class(reads: Reads, visible: Visibility) -> dict[tuple[str, str], int]:
+    """Counts the pages that a reader may see by partition and category; those without any are left out."""
+    condition, values = where(visible)
+    rows = reads.execute(
+        "SELECT p.partition, p.category, sum(p.pages) FROM classes AS p"  # noqa: S608
+        f" WHERE {condition} AND p.pages > 0 GROUP BY 1, 2 ORDER BY 1, 2",
+        values,
+    )
+    return {(partition, category): pages for partition, category, pages in rows}
+
+
+def categories(reads: Reads, paths: Iterable[str]) -> frozenset[str]:
+    """Gives the categories of the pages at these paths."""
+    wanted = [path for path in paths if is_storable(path)]
+    rows = reads.execute(
+        "SELECT DISTINCT category FROM pages WHERE key IN (SELECT value FROM json_each(?))"
+        " AND path IN (SELECT value FROM json_each(?))",
+        (json.dumps([lookup_key(path) for path in wanted]), json.dumps(wanted)),
+    )
+    return frozenset(category for (category,) in rows)
 
 
 def problems(reads: Reads) -> Iterator[Found]:

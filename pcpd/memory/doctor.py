@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def _history(memory: Memory, waiting: int) -> dict[str, Any]:
     if memory.history is None:
         return {"kept": False, "waiting": waiting, "why": memory.health.notices.get("history", "")}
     try:
-        return {"kept": True, "waiting": waiting, **memory.history.describe()}
+        return {"kept": True, "waiting": waiting, **asdict(memory.history.state())}
     except (OSError, PcpError) as error:
         return {"kept": False, "waiting": waiting, "why": as_told(error).message}
 

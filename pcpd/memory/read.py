@@ -1,4 +1,4 @@
-"""The acts that read: search, read, list, recent, links, and the page's versions.
+"""The acts that read what is there now: search, read, list, recent, links.
 
 Each asks policy for what the caller may see, answers from a read-only connection, and writes an audit row
 before the answer leaves (architecture.md, *The road out*).
@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pcpd.errors import Denied, NotFound, PcpError
-from pcpd.history.versions import Version
-from pcpd.index import graph
+from pcpd.errors import NotFound, PcpError
+from pcpd.index import graph, suggestions, tables
 from pcpd.index import links as link_rows
 from pcpd.index import listing as page_rows
 from pcpd.index import search as full_text
@@ -25,7 +24,6 @@ from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import normal_time
 
-MOST_VERSIONS = 10_000
 NAMES_SHOWN = 5
 """Pages that are named where a name is that of several."""
 
@@ -84,12 +82,13 @@ def _few(fit: Fit | None, rows: Sequence[object]) -> int | None:
 def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
     with audited(memory, caller, "read_page") as note:
-        read = _found(memory, caller, path)
+        read = found_page(memory, caller, path)
         note.paths, note.categories = (str(read.page.path),), frozenset({read.category})
     return read
 
 
-def _found(memory: Memory, caller: Caller, path: str) -> PageRead:
+def found_page(memory: Memory, caller: Caller, path: str) -> PageRead:
+    """Gives the page that `path` names, where the caller may read it; else raises `NotFound` (as `no_page`)."""
     page_path = present_page(memory, caller, path)
     read = _read(memory, caller, page_path) if page_path else None
     if read is None:
@@ -130,6 +129,16 @@ def _named(memory: Memory, caller: Caller, path: str) -> list[str]:
     with memory.index.reader() as conn:
         found = page_rows.find(conn, path.removesuffix(".md")) or page_rows.find(conn, path)
     return [row.path for row in found if memory.may(caller, "read", row.facts).allowed]
+
+
+def file_named(memory: Memory, caller: Caller, path: str) -> str:
+    """Gives the file of a page or attachment, present or past, that `path` names."""
+    page = present_page(memory, caller, path)
+    if page is not None:
+        return page.file
+    if memory.files.stat(path) is not None or "." in path.rpartition("/")[2]:
+        return path
+    return PagePath(path).file
 
 
 def no_page(memory: Memory, caller: Caller, path: str) -> NotFound:
@@ -200,7 +209,7 @@ def _note_list(note: Note, listing: PageList) -> None:
 def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> LinksAnswer:
     """Gives a page's outgoing links, backlinks, unresolved targets and neighbours to a depth."""
     with audited(memory, caller, "page_links") as note:
-        page = str(_found(memory, caller, path).page.path)
+        page = str(found_page(memory, caller, path).page.path)
         with memory.index.reader() as conn:
             answer = link_rows.answer(conn, page, memory.visible_to(caller), depth=depth)
         note.paths = (page,)
@@ -234,71 +243,10 @@ def orphans(memory: Memory, caller: Caller, *, limit: int = 100, cursor: str | N
     return LooseEnds((), tuple(found), following)
 
 
-def log(
-    memory: Memory, caller: Caller, path: str | None, *, limit: int = 50, before: str | None = None
-) -> tuple[Version, ...]:
-    """Lists versions, the newest first, following renames of the page. For the controller (issue 2)."""
-    controller_only(caller)
-    file = file_named(memory, caller, path) if path else None
-    versions = tuple(memory.require_history().log(file, limit=limit, before=before))
-    if path and not versions:
-        _refuse_unknown(memory, caller, path)
-    return versions
-
-
-def show(memory: Memory, caller: Caller, path: str, rev: str) -> bytes:
-    """Gives the bytes of a page or attachment as they were at a version. Raises `NotFound`."""
-    controller_only(caller)
-    return past_version(memory, caller, path, rev)[1]
-
-
-def past_version(memory: Memory, caller: Caller, path: str, rev: str) -> tuple[str, bytes]:
-    """Gives the file that `path` named at a version, and its bytes then. Raises `NotFound`.
-
-    A name that is gone now may have been a page's or an attachment's: the version decides. A page that was
-    renamed since is found under the name that it had then.
-    """
-    history = memory.require_history()
-    commit = history.resolve(rev)
-    now = file_named(memory, caller, path)
-    then = (each.file for each in history.log(now, limit=MOST_VERSIONS) if each.rev == commit)
-    for file in dict.fromkeys((now, PagePath(path.removesuffix(".md")).file, path, *then)):
-        try:
-            return file, history.show(file, commit)
-        except NotFound:
-            continue
-    raise NotFound(
-        "history.no-version", f"{path!r} is not in version {rev}", hint="`pcpd log` lists versions"
-    )
-
-
-def diff(memory: Memory, caller: Caller, path: str | None, old: str | None, new: str | None) -> str:
-    """Gives the changes between two versions, or between the last one and the disk, as git prints them."""
-    controller_only(caller)
-    found = memory.require_history().diff(file_named(memory, caller, path) if path else None, old, new)
-    if path and not found:
-        _refuse_unknown(memory, caller, path)
+def suggest(memory: Memory, caller: Caller, prefix: str, *, limit: int = 20) -> list[str]:
+    """Gives paths that may be meant by what was typed so far: by path, file name, alias or title, whatever the case."""
+    with audited(memory, caller, "suggest_pages") as note, memory.index.reader() as conn:
+        found = suggestions.suggest(conn, memory.visible_to(caller), prefix, limit=limit)
+        note.paths, note.categories = tuple(found), tables.categories(conn, found)
+        note.counts = {"results": len(found)}
     return found
-
-
-def _refuse_unknown(memory: Memory, caller: Caller, path: str) -> None:
-    """Refuses what names no file, neither now nor in any version: no versions of it would be no answer."""
-    file = file_named(memory, caller, path)
-    if memory.files.stat(file) is None and not memory.require_history().log(file, limit=1):
-        raise no_page(memory, caller, path)
-
-
-def file_named(memory: Memory, caller: Caller, path: str) -> str:
-    """Gives the file of a page or attachment, present or past, that `path` names."""
-    page = present_page(memory, caller, path)
-    if page is not None:
-        return page.file
-    if memory.files.stat(path) is not None or "." in path.rpartition("/")[2]:
-        return path
-    return PagePath(path).file
-
-
-def controller_only(caller: Caller) -> None:
-    """Raises `Denied`: past versions are for the person alone, until each is judged by its own facts (pages.md §4)."""
-    if not caller.principal.is_controller:
-        raise Denied("access.denied", f"{caller.principal.name} may not read history here")

@@ -11,7 +11,8 @@ from pcpd.memory import reconcile
 from pcpd.memory.carry_out import Step, Written, carry_out, once
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import controller_only, file_named, is_page, no_page, past_version, present_page
+from pcpd.memory.read import file_named, is_page, no_page, present_page
+from pcpd.memory.versions import controller_only, past_version
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
 from pcpd.pages.edits import Edit, apply_edits, touched_keys

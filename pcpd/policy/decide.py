@@ -107,7 +107,7 @@ def decide(access: Access, principal: Principal, right: str, facts: Facts, now: 
     """
     if principal.is_controller:
         return Decision(True, f"{principal.name} is the controller")
-    mine = _in_force(access, principal, now)
+    mine = in_force(access, principal, now)
     if _covered(mine, right, facts) and (not facts.hidden or _covered(mine, "review", facts)):
         return Decision(True, f"a grant gives {principal.name} `{right}` here")
     return Decision(False, _reason(access, mine, principal, right))
@@ -117,7 +117,7 @@ def visibility(access: Access, principal: Principal, now: datetime) -> Visibilit
     """Gives what `decide` lets the principal `read` at the instant `now`, for all pages at once."""
     if principal.is_controller:
         return Visibility(everything=True, hidden=True)
-    mine = _in_force(access, principal, now)
+    mine = in_force(access, principal, now)
     read, review = _reach(mine, "read"), _reach(mine, "review")
     slices = set()
     for (partition, category), sensitive in read.items():
@@ -131,7 +131,8 @@ def visibility(access: Access, principal: Principal, now: datetime) -> Visibilit
     return Visibility(slices=frozenset(slices), hidden=any(part.hidden for part in slices))
 
 
-def _in_force(access: Access, principal: Principal, now: datetime) -> list[Grant]:
+def in_force(access: Access, principal: Principal, now: datetime) -> list[Grant]:
+    """Gives the principal's grants that have not ended."""
     return [grant for grant in access.grants if grant.principal == principal.name and not _ended(grant, now)]
 
 

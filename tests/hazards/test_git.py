@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pygit2
 import pytest
 
-from pcpd.memory import commits, read, upkeep
+from pcpd.memory import commits, read, upkeep, versions
 from pcpd.memory.doctor import doctor
 from tests.hazards.conftest import Asked, git
 from tests.vaults import Opened
@@ -216,7 +216,7 @@ def test_settings_of_line_endings_and_modes_make_no_page_look_changed(adopted: O
     ask.commit_all()
     assert git(root, "rev-parse", "HEAD") == head
     assert opened.memory.applied == applied
-    assert len(read.log(opened.memory, opened.person, "crlf")) == 1
+    assert len(versions.log(opened.memory, opened.person, "crlf")) == 1
 
 
 def test_a_vault_without_git_name_or_home_is_committed(

@@ -14,7 +14,7 @@ import pytest
 
 from pcpd.errors import Broken, Unavailable
 from pcpd.index import outbox
-from pcpd.memory import read, upkeep, write
+from pcpd.memory import read, upkeep, versions, write
 from pcpd.memory.commits import TOPIC
 from pcpd.memory.doctor import status
 from pcpd.memory.memory import ATTACHMENT_LIMIT
@@ -100,8 +100,8 @@ def test_after_a_kill_at_any_step_the_next_start_completes_the_commit(
         assert not subprocess.run(
             ["git", "-C", str(opened.root), "status", "--porcelain"], capture_output=True, check=True
         ).stdout
-        versions = read.log(opened.memory, opened.person, "saved")
-        assert len(versions) == 1
+        found = versions.log(opened.memory, opened.person, "saved")
+        assert len(found) == 1
         opened.close()
         if run.stdout == "untouched\n":
             assert step > 10
@@ -152,8 +152,8 @@ def test_an_adopted_repository_gets_what_differs_and_no_more(make_opened: Callab
     (opened.root / "new.md").write_text("new\n")
     opened.open()
     until(lambda: tracked(opened).get("new.md") == "new\n" and tracked(opened)["changed.md"] == "after\n")
-    assert len(read.log(opened.memory, opened.person, "old")) == 1
-    assert len(read.log(opened.memory, opened.person, None)) == 2
+    assert len(versions.log(opened.memory, opened.person, "old")) == 1
+    assert len(versions.log(opened.memory, opened.person, None)) == 2
 
 
 def test_deletions_that_happened_while_no_owner_ran_and_the_index_was_lost_are_committed(

@@ -3,7 +3,7 @@
 import pytest
 
 from pcpd.errors import NotFound
-from pcpd.memory import consent, read, write
+from pcpd.memory import consent, read, versions, write
 from pcpd.pages.edits import Edit
 from tests.vaults import Opened
 from tests.waiting import until
@@ -17,8 +17,8 @@ def test_a_name_of_several_pages_is_said_to_be_one_and_the_pages_are_named(opene
     for act in (
         lambda: read.read_page(opened.memory, opened.person, "alpha"),
         lambda: write.edit_page(opened.memory, opened.person, "Alpha", [Edit("append", "", "x")]),
-        lambda: read.log(opened.memory, opened.person, "alpha"),
-        lambda: read.diff(opened.memory, opened.person, "alpha", None, None),
+        lambda: versions.log(opened.memory, opened.person, "alpha"),
+        lambda: versions.diff(opened.memory, opened.person, "alpha", None, None),
     ):
         with pytest.raises(NotFound) as caught:
             act()
@@ -40,24 +40,24 @@ def test_a_name_of_several_pages_tells_an_agent_of_none_that_it_may_not_see(open
 def test_versions_of_what_never_was_are_refused(opened: Opened) -> None:
     """A slip of the pen does not look like a page without versions; one that was just saved has none yet."""
     for act in (
-        lambda: read.log(opened.memory, opened.person, "nosuch"),
-        lambda: read.diff(opened.memory, opened.person, "nosuch", None, None),
+        lambda: versions.log(opened.memory, opened.person, "nosuch"),
+        lambda: versions.diff(opened.memory, opened.person, "nosuch", None, None),
     ):
         with pytest.raises(NotFound):
             act()
     opened.save("fresh.md", "text\n")
-    assert len(read.log(opened.memory, opened.person, "fresh")) < 2
+    assert len(versions.log(opened.memory, opened.person, "fresh")) < 2
 
 
 def test_restoring_names_the_version_itself(opened: Opened) -> None:
     """`HEAD` in a message would be another version the next day."""
     opened.save("note.md", "first\n")
-    until(lambda: read.log(opened.memory, opened.person, "note"))
-    first = read.log(opened.memory, opened.person, "note")[0].rev
+    until(lambda: versions.log(opened.memory, opened.person, "note"))
+    first = versions.log(opened.memory, opened.person, "note")[0].rev
     write.edit_page(opened.memory, opened.person, "note", [Edit("append", "", "second")])
     write.restore(opened.memory, opened.person, "note", first[:8])
-    until(lambda: len(read.log(opened.memory, opened.person, "note")) == 3)
-    subject = read.log(opened.memory, opened.person, "note")[0].subject
+    until(lambda: len(versions.log(opened.memory, opened.person, "note")) == 3)
+    subject = versions.log(opened.memory, opened.person, "note")[0].subject
     assert subject == f"Restore note.md from {first[:12]}"
 
 

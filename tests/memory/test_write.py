@@ -7,7 +7,7 @@ import pytest
 
 from pcpd.errors import Conflict, Denied, Invalid, NotFound
 from pcpd.history.versions import Version
-from pcpd.memory import carry_out, read, reconcile, upkeep, write
+from pcpd.memory import carry_out, read, reconcile, upkeep, versions, write
 from pcpd.memory.doctor import status
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
@@ -21,8 +21,8 @@ class Died(Exception):
 
 def versions_of(opened: Opened, path: str) -> list[bytes]:
     """Gives the bytes of all committed versions of a page, the oldest first."""
-    found: tuple[Version, ...] = read.log(opened.memory, opened.person, path)
-    return [read.show(opened.memory, opened.person, path, each.rev) for each in reversed(found)]
+    found: tuple[Version, ...] = versions.log(opened.memory, opened.person, path)
+    return [versions.show(opened.memory, opened.person, path, each.rev) for each in reversed(found)]
 
 
 def test_a_persons_save_that_no_commit_has_yet_is_committed_before_an_act_replaces_it(opened: Opened) -> None:
@@ -84,7 +84,7 @@ def test_every_version_that_agents_write_is_a_commit_with_their_name(opened: Ope
         written = write.write_page(opened.memory, agent, "log", Proposed(text), if_version=written.version)
     until(lambda: len(versions_of(opened, "log")) == 3)
     assert [data.splitlines()[-1] for data in versions_of(opened, "log")] == [b"one", b"two", b"three"]
-    assert {each.principal for each in read.log(opened.memory, opened.person, "log")} == {"agent:claude"}
+    assert {each.principal for each in versions.log(opened.memory, opened.person, "log")} == {"agent:claude"}
 
 
 def test_an_agents_page_says_who_wrote_it_and_when(opened: Opened) -> None:
@@ -217,7 +217,7 @@ def test_a_moved_page_keeps_its_bytes_and_its_history(opened: Opened) -> None:
     until(lambda: len(versions_of(opened, "old")) == 1)
     write.move_page(opened.memory, opened.person, "old", "folder/new")
     assert not (opened.root / "old.md").exists()
-    until(lambda: len(read.log(opened.memory, opened.person, "folder/new")) == 2)
+    until(lambda: len(versions.log(opened.memory, opened.person, "folder/new")) == 2)
 
 
 def test_past_versions_are_closed_to_agents_both_ways(opened: Opened) -> None:
@@ -228,19 +228,19 @@ def test_past_versions_are_closed_to_agents_both_ways(opened: Opened) -> None:
     with pytest.raises(Denied):
         write.restore(opened.memory, agent, "note", "HEAD")
     with pytest.raises(Denied):
-        read.show(opened.memory, agent, "note", "HEAD")
+        versions.show(opened.memory, agent, "note", "HEAD")
 
 
 def test_restore_brings_a_version_back_as_a_new_one(opened: Opened) -> None:
     """Also of a page that was removed; nothing of what came after is rewritten."""
     opened.save("note.md", "first\n")
     until(lambda: len(versions_of(opened, "note")) == 1)
-    first = read.log(opened.memory, opened.person, "note")[0].rev
+    first = versions.log(opened.memory, opened.person, "note")[0].rev
     write.remove_page(opened.memory, opened.person, "note")
-    until(lambda: len(read.log(opened.memory, opened.person, "note")) == 2)
+    until(lambda: len(versions.log(opened.memory, opened.person, "note")) == 2)
     write.restore(opened.memory, opened.person, "note", first)
     assert (opened.root / "note.md").read_text() == "first\n"
-    until(lambda: len(read.log(opened.memory, opened.person, "note")) == 3)
+    until(lambda: len(versions.log(opened.memory, opened.person, "note")) == 3)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_attachments_come_back_too(opened: Opened) -> None:
     """`restore` of a picture; what lies in dot folders stays closed."""
     opened.save("picture.png", b"\x89PNG one")
     until(lambda: len(versions_of(opened, "picture.png")) == 1)
-    first = read.log(opened.memory, opened.person, "picture.png")[0].rev
+    first = versions.log(opened.memory, opened.person, "picture.png")[0].rev
     opened.save("picture.png", b"\x89PNG two")
     until(lambda: len(versions_of(opened, "picture.png")) == 2)
     write.restore(opened.memory, opened.person, "picture.png", first)
@@ -336,9 +336,9 @@ def test_a_renamed_page_is_shown_and_restored_under_the_name_it_had(opened: Open
     opened.save("old.md", "text that stays\n" * 5)
     until(lambda: len(versions_of(opened, "old")) == 1)
     write.move_page(opened.memory, opened.person, "old", "new")
-    until(lambda: len(read.log(opened.memory, opened.person, "new")) == 2)
-    first = read.log(opened.memory, opened.person, "new")[-1].rev
-    assert read.show(opened.memory, opened.person, "new", first).startswith(b"text that stays")
+    until(lambda: len(versions.log(opened.memory, opened.person, "new")) == 2)
+    first = versions.log(opened.memory, opened.person, "new")[-1].rev
+    assert versions.show(opened.memory, opened.person, "new", first).startswith(b"text that stays")
     write.edit_page(opened.memory, opened.person, "new", [Edit("append", value="more\n")])
     write.restore(opened.memory, opened.person, "new", first)
     assert (opened.root / "new.md").read_text() == "text that stays\n" * 5
