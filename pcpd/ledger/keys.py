@@ -14,9 +14,13 @@ def get_or_create(ledger: Ledger, name: str) -> bytes:
 
 def key_in(tx: Transaction, ledger: Ledger, name: str) -> bytes:
     """Gives the key of that name in a transaction that is open already."""
+    known = ledger.known_keys.get(name)
+    if known is not None:
+        return known
     row = tx.execute("SELECT key FROM keys WHERE name = ?", (name,)).fetchone()
     if row is not None:
-        return bytes(row[0])
+        # Not remembered when made: its transaction may still fail.
+        return ledger.known_keys.setdefault(name, bytes(row[0]))
     key = ledger.entropy(KEY_BYTES)
     tx.execute("INSERT INTO keys (name, key, made_at) VALUES (?, ?, ?)", (name, key, ledger.stamp()))
     return key
