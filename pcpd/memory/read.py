@@ -6,6 +6,7 @@ before the answer leaves (architecture.md, *The road out*).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pcpd.errors import NotFound, PcpError
@@ -15,14 +16,15 @@ from pcpd.index import listing as page_rows
 from pcpd.index import search as full_text
 from pcpd.index.links import Edge, LinksAnswer
 from pcpd.index.listing import PageList
+from pcpd.index.rows import Declared, PageRow
 from pcpd.index.search import Results
 from pcpd.memory import reconcile
 from pcpd.memory.account import Note, audited
-from pcpd.memory.facts import facts_of
+from pcpd.memory.facts import facts_under
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
-from pcpd.pages.times import normal_time
+from pcpd.pages.times import from_ns, normal_time
 
 NAMES_SHOWN = 5
 """Pages that are named where a name is that of several."""
@@ -31,15 +33,30 @@ Fit = Callable[[Sequence[Any]], int]
 """Tells how many of a list's rows a door can give; the list is then asked again, for so many."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PageRead:
-    """One page as it is on disk: its bytes, the version to name when changing it, and what it says."""
+    """One page as it is on disk: its bytes, and the version to name when changing it."""
 
-    page: Page
-    file: str
+    path: PagePath
     data: bytes
     version: str
     category: str
+    changed_ns: int
+
+    @property
+    def file(self) -> str:
+        """The page's file."""
+        return self.path.file
+
+    @cached_property
+    def page(self) -> Page:
+        """What the bytes say. They are taken apart when that is first asked for."""
+        return parse(self.path, self.data)
+
+    @property
+    def updated(self) -> str:
+        """When the page was changed, RFC 3339 UTC: its own word, else its file's time (`changed_ns`)."""
+        return self.page.updated or from_ns(self.changed_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +100,37 @@ def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
     with audited(memory, caller, "read_page") as note:
         read = found_page(memory, caller, path)
-        note.paths, note.categories = (str(read.page.path),), frozenset({read.category})
+        note.paths, note.categories = (str(read.path),), frozenset({read.category})
     return read
 
 
 def found_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives the page that `path` names, where the caller may read it; else raises `NotFound` (as `no_page`)."""
-    page_path = present_page(memory, caller, path)
-    read = _read(memory, caller, page_path) if page_path else None
+    named = _named(memory, caller, path)
+    page_path = _meant(memory, named, path)
+    read = _read(memory, caller, page_path, named) if page_path else None
     if read is None:
         raise no_page(memory, caller, path)
     return read
 
 
-def _read(memory: Memory, caller: Caller, path: PagePath) -> PageRead | None:
-    if not is_page(memory, path) or memory.files.stat(path.file) is None:
+def _read(memory: Memory, caller: Caller, path: PagePath, named: Sequence[PageRow]) -> PageRead | None:
+    """Reads a page; None where the caller may not, by what the bytes that were read say themselves.
+
+    Where the index has taken just these bytes apart (the version is their SHA-256), it need not be done again.
+    """
+    if not is_page(memory, path):
         return None
-    data = memory.files.read(path.file, SIZE_LIMIT + 1)
-    page = parse(path, data.data)
-    facts = facts_of(memory.context, page)
+    try:
+        read = memory.files.read(path.file, SIZE_LIMIT + 1)
+    except FileNotFoundError:
+        return None
+    known = (row.said for row in named if row.path == path and row.version == read.version)
+    said = next(known, None) or Declared.of(parse(path, read.data))
+    facts = facts_under(memory.context, said)
     if not memory.may(caller, "read", facts).allowed:
         return None
-    return PageRead(page, path.file, data.data, data.version, facts.category)
+    return PageRead(path, read.data, read.version, facts.category, read.stat.mtime_ns)
 
 
 def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
@@ -112,11 +138,14 @@ def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
 
     Only pages that the caller may read count: another one of the same name must not make a name ambiguous.
     """
+    return _meant(memory, _named(memory, caller, path), path)
+
+
+def _meant(memory: Memory, named: Sequence[PageRow], path: str) -> PagePath | None:
     wanted = path.removesuffix(".md")
-    named = _named(memory, caller, path)
-    exact = [each for each in named if each == wanted]
+    exact = [row.path for row in named if row.path == wanted]
     if len(named) == 1 or exact:
-        return PagePath((exact or named)[0])
+        return PagePath(exact[0] if exact else named[0].path)
     try:
         direct = PagePath(wanted)
     except PcpError:
@@ -124,11 +153,11 @@ def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
     return direct if is_page(memory, direct) and memory.files.stat(direct.file) is not None else None
 
 
-def _named(memory: Memory, caller: Caller, path: str) -> list[str]:
-    """Gives the paths of all pages that `path` may mean and the caller may read."""
+def _named(memory: Memory, caller: Caller, path: str) -> list[PageRow]:
+    """Gives all pages that `path` may mean and the caller may read."""
     with memory.index.reader() as conn:
         found = page_rows.find(conn, path.removesuffix(".md")) or page_rows.find(conn, path)
-    return [row.path for row in found if memory.may(caller, "read", row.facts).allowed]
+    return [row for row in found if memory.may(caller, "read", row.facts).allowed]
 
 
 def file_named(memory: Memory, caller: Caller, path: str) -> str:
@@ -143,7 +172,7 @@ def file_named(memory: Memory, caller: Caller, path: str) -> str:
 
 def no_page(memory: Memory, caller: Caller, path: str) -> NotFound:
     """Gives the error for what names no page, or several, as far as the caller may know."""
-    named = _named(memory, caller, path)
+    named = [row.path for row in _named(memory, caller, path)]
     if len(named) > 1:
         few = ", ".join(named[:NAMES_SHOWN]) + (", …" if len(named) > NAMES_SHOWN else "")
         return NotFound(
@@ -209,7 +238,7 @@ def _note_list(note: Note, listing: PageList) -> None:
 def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> LinksAnswer:
     """Gives a page's outgoing links, backlinks, unresolved targets and neighbours to a depth."""
     with audited(memory, caller, "page_links") as note:
-        page = str(found_page(memory, caller, path).page.path)
+        page = str(found_page(memory, caller, path).path)
         with memory.index.reader() as conn:
             answer = link_rows.answer(conn, page, memory.visible_to(caller), depth=depth)
         note.paths = (page,)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pcpd.errors import Conflict, Denied, Invalid
 from pcpd.memory import reconcile
+from pcpd.memory.bases import refuse_part, require_base
 from pcpd.memory.carry_out import Step, Written, carry_out, once
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
@@ -43,13 +44,14 @@ def write_page(
     """
 
     def act() -> Written:
+        refuse_part(if_version)
         present = _present(memory, caller, path)
         if present is None:
             return _make(memory, caller, path, proposed, if_version)
         page, read = present
         # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
         _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
-        _require_base(page, read, if_version, overwrite=overwrite)
+        require_base(page, read.version, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
         return _change(memory, caller, page, read, data)
 
@@ -67,7 +69,7 @@ def edit_page(
 
     def attempt() -> Written:
         page, read = _must_exist(memory, caller, path)
-        _require_base(page, read, if_version, overwrite=True)
+        require_base(page, read.version, if_version, overwrite=True)
         data = apply_edits(read.data, edits)
         if not caller.principal.is_controller and data != read.data:
             authorship.refuse_reserved(touched_keys(edits))
@@ -94,7 +96,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
 
     def act() -> Written:
         page, read = _must_exist(memory, caller, path)
-        _require_base(page, read, if_version, overwrite=True)
+        require_base(page, read.version, if_version, overwrite=True)
         _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
         meant = Written(str(page), read.version, "removed")
         return carry_out(memory, caller, [Step(page.file, None, read)], meant, f"Remove {page}")
@@ -109,7 +111,7 @@ def move_page(
 
     def act() -> Written:
         page, read = _must_exist(memory, caller, path)
-        _require_base(page, read, if_version, overwrite=True)
+        require_base(page, read.version, if_version, overwrite=True)
         target = _new_path(memory, caller, to)
         moved = parse(target, read.data)
         for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
@@ -218,23 +220,6 @@ def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, dat
         return Written(str(page), read.version, "unchanged")
     meant = Written(str(page), version_of(data), "replaced")
     return carry_out(memory, caller, [Step(page.file, data, read)], meant, f"Change {page}")
-
-
-def _require_base(page: PagePath, read: FileBytes, if_version: str | None, *, overwrite: bool) -> None:
-    if if_version is not None and if_version != read.version:
-        raise Conflict(
-            "page.stale",
-            f"the page {page} has changed since the version that this is based on",
-            hint="read it again and repeat the change on the present version",
-            details={"version": read.version},
-        )
-    if if_version is None and not overwrite:
-        raise Conflict(
-            "page.exists",
-            f"there is a page {page} already",
-            hint="read it and send its version, or choose another path",
-            details={"version": read.version},
-        )
 
 
 def _require_write(memory: Memory, caller: Caller, facts: Facts, *, is_there: bool) -> None:
