@@ -1,5 +1,7 @@
 """Finds and lists pages by what they are called and when they changed. Asking their text is `search`'s."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pcpd.index import bookmarks
@@ -103,6 +105,17 @@ def recent(
     more = len(rows) > limit
     following = bookmarks.write(name, (pages[-1].updated, pages[-1].path)) if more else None
     return PageList(pages, total, following)
+
+
+def among(reads: Reads, visible: Visibility, paths: Iterable[str]) -> frozenset[str]:
+    """Gives those of the paths, as they are on disk, that are pages and visible."""
+    condition, values = where(visible)
+    wanted = {path: lookup_key(path) for path in paths if is_storable(path)}
+    rows = reads.execute(
+        f"SELECT p.path FROM pages AS p WHERE p.key IN (SELECT value FROM json_each(?)) AND {condition}",  # noqa: S608
+        (json.dumps(list(wanted.values()), ensure_ascii=False), *values),
+    )
+    return frozenset(row[0] for row in rows if row[0] in wanted)
 
 
 def _count(reads: Reads, condition: str, values: list[object]) -> int:

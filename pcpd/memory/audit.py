@@ -7,6 +7,7 @@ from pcpd.errors import Unavailable
 from pcpd.ledger import audit
 from pcpd.ledger.audit import AuditRow
 from pcpd.ledger.ledger import Ledger
+from pcpd.memory.listeners import Listeners
 
 BATCH = 500
 
@@ -26,10 +27,11 @@ class Trail:
 
     One act writes at a time. Rows that come while it writes wait, and the first of them writes them all, in one
     transaction. An act waits for its row: what is not written down is not answered (architecture.md, *The road
-    out*).
+    out*). `listeners` are told when rows were added, on the thread of whoever wrote them.
     """
 
     def __init__(self, ledger: Ledger) -> None:
+        self.listeners = Listeners()
         self._ledger = ledger
         self._rows: list[_Waiting] = []
         self._changed = threading.Condition()
@@ -75,6 +77,7 @@ class Trail:
         with self._changed:
             if self._rows:
                 self._rows[0].turn.release()
-                return
-            self._is_writing = False
-            self._changed.notify_all()
+            else:
+                self._is_writing = False
+                self._changed.notify_all()
+        self.listeners.tell()

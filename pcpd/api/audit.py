@@ -1,0 +1,117 @@
+"""Routes of the audit trail: rows, what each principal did in sum, and whether the trail is whole."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from pcpd.api.answers import Json, answer
+from pcpd.api.caller import CallerOf, OwnerOf, PersonOf, Served, answered, in_thread, person_of
+from pcpd.memory import trail
+from pcpd.memory.trail import Asked, AuditList
+
+router = APIRouter()
+
+Text = Annotated[str | None, Query(max_length=4096)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+WAIT_S = 25
+BREATH_S = 0.1
+"""Rows that come within it are told together, so that a busy trail is not read for each."""
+
+
+async def asked_of(
+    *,
+    principal: Text = None,
+    action: Text = None,
+    channel: Literal["mcp", "http", "cli", "management", "disk"] | None = None,
+    outcome: Text = None,
+    category: Literal["semantic", "episodic", "procedural", "profile", "conversation"] | None = None,
+    page: Text = None,
+    since: Text = None,
+    until: Text = None,
+) -> Asked:
+    """Gives which rows are asked for."""
+    return Asked(
+        principal=principal,
+        action=action,
+        channel=channel,
+        outcome=outcome,
+        category=category,
+        page=page,
+        since=since,
+        until=until,
+    )
+
+
+AskedOf = Annotated[Asked, Depends(asked_of)]
+
+
+@router.get("/audit")
+async def audit(
+    *,
+    owner: OwnerOf,
+    caller: CallerOf,
+    asked: AskedOf,
+    limit: Limit = 100,
+    cursor: Text = None,
+    after: Text = None,
+    wait: Annotated[int, Query(ge=0, le=WAIT_S)] = 0,
+) -> Response:
+    """Lists rows of the audit trail, newest first; with `after`, those that came after a `position`, oldest first.
+
+    The person sees all, an agent its own. With `after`, the person may also `wait` for so many seconds until there
+    are some. `outcome=refused` is every outcome but ok.
+    """
+
+    def act() -> AuditList:
+        return trail.rows(owner.memory, caller, asked, cursor=cursor, after=after, limit=limit)
+
+    is_person = caller.principal.is_controller
+    if (
+        after is None or not wait or not is_person
+    ):  # an agent's look leaves a row, for which it would wait no more
+        return await answered(owner, act, before_ready=is_person)
+    return await _when_there_are_some(owner, act, wait)
+
+
+@router.get("/audit/summary")
+async def summary(owner: OwnerOf, caller: PersonOf, asked: AskedOf) -> Response:
+    """Tells what each principal did: reads, writes, refusals, different pages, and when."""
+    return await answered(owner, lambda: trail.summary(owner.memory, caller, asked), before_ready=True)
+
+
+@router.get("/audit/proof", dependencies=[Depends(person_of)])
+async def proof(owner: OwnerOf) -> Response:
+    """Checks the trail, and names each row that was edited, put in or cut."""
+
+    def act() -> dict[str, object]:
+        found = trail.verify(owner.memory)
+        faults = [{"number": fault.number, "what": fault.what} for fault in found.faults]
+        return {"ok": found.ok, "rows": found.rows, "faults": faults}
+
+    return await answered(owner, act, before_ready=True)
+
+
+async def _when_there_are_some(owner: Served, act: Callable[[], AuditList], wait_s: float) -> Json:
+    """Answers once there are rows, or when the time is over."""
+    loop = asyncio.get_running_loop()
+    news, ends_at = asyncio.Event(), loop.time() + wait_s
+
+    def wake() -> None:
+        loop.call_soon_threadsafe(news.set)
+
+    unlisten = trail.listen(owner.memory, wake)
+    try:
+        while True:
+            news.clear()
+            found = await in_thread(owner, act, before_ready=True)
+            left_s = ends_at - loop.time()
+            if found.rows or left_s <= 0:
+                return answer(found)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), left_s)
+                await asyncio.sleep(BREATH_S)
+    finally:
+        unlisten()
