@@ -148,6 +148,7 @@ class Doors:
                 describe=self._describe,
                 hand_over=self._hand_over,
                 end=self._end,
+                until=self._stop.wait,
                 threads=Threads(DOOR_THREADS, "api"),
             )
             return serve, build(served, self._mcp_over_http)

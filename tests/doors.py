@@ -96,6 +96,7 @@ class Doors:
             describe=lambda: {"pid": 1},
             hand_over=self._hand_over,
             end=lambda: self.ended.append(True),
+            until=self._ended,
             threads=Threads(THREADS, "api"),
         )
 

@@ -3,7 +3,7 @@
 These are `async` though they wait for nothing: FastAPI would run each of the others on a thread.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar, cast
 
@@ -22,12 +22,16 @@ KEY_LIMIT = 200
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the doors see of the owner: its memory, how `status` describes it, how to make it hand over."""
+    """What the doors see of the owner: its memory, how `status` describes it, how to make it hand over.
+
+    `until` returns when the owner ends.
+    """
 
     memory: Memory
     describe: Callable[[], dict[str, object]]
     hand_over: Callable[[str], bool]
     end: Callable[[], None]
+    until: Callable[[], Awaitable[object]]
     threads: Threads
 
     def is_ready(self) -> bool:

@@ -15,6 +15,8 @@ KEEP_ALIVE_S = 30
 DRAIN_S = 1
 MOST_STRANGERS = 128
 HEAD_S = 10.0
+STUCK_S = 60.0
+"""A client that takes nothing of an answer for so long has gone, whatever its connection says."""
 
 
 class PeerChecked(H11Protocol):
@@ -26,6 +28,7 @@ class PeerChecked(H11Protocol):
 
     is_stranger = False
     _waiting: asyncio.TimerHandle | None = None
+    _stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Looks at who connected before a byte is read."""
@@ -40,9 +43,21 @@ class PeerChecked(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Waits for nothing more."""
-        if self._waiting is not None:
-            self._waiting.cancel()
+        for timer in (self._waiting, self._stuck):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Waits for the client to take what was sent; the rest of the answer waits with it."""
+        super().pause_writing()
+        self._stuck = self.loop.call_later(STUCK_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Goes on."""
+        super().resume_writing()
+        if self._stuck is not None:
+            self._stuck.cancel()
 
     def on_response_complete(self) -> None:
         """Waits for the next request."""
