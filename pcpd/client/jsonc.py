@@ -14,13 +14,15 @@ KEPT_DEPTH = 6
 
 BOM = "\ufeff"
 
+_SPACE = re.compile(r"[ \t\r\n]*+")
 _WORDS = {"true": True, "false": False, "null": None}
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]++)
-    |(?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")
+    r"""[ \t\r\n]*+(?:
+    (?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")
     |(?P<mark>[{}\[\]:,])
     |(?P<comment>//[^\r\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)
-    |(?P<plain>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![0-9A-Za-z.])|(?:true|false|null)\b)""",
+    |(?P<plain>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![0-9A-Za-z.])|(?:true|false|null)\b)
+    |(?P<end>\Z))""",
     re.VERBOSE,
 )
 
@@ -135,14 +137,14 @@ class _Reading:
     def _tokens(self) -> Iterator[tuple[str, int, int]]:
         at, text = (1 if self._text.startswith(BOM) else 0), self._text
         match = _TOKEN.match
-        while at < len(text):
-            found = match(text, at)
-            if found is None:
-                raise MalformedError(text, at, _what_is_wrong(text, at))
-            kind, end = str(found.lastgroup), found.end()
-            if kind != "space":
-                yield kind, at, end
-            at = end
+        while (found := match(text, at)) is not None:
+            kind = str(found.lastgroup)
+            if kind == "end":
+                return
+            at = found.end()
+            yield kind, found.start(kind), at
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr] # it matches everywhere
+        raise MalformedError(text, at, _what_is_wrong(text, at))
 
     def _take(self, kind: str, start: int, end: int) -> None:
         frame = self._stack[-1] if self._stack else None
@@ -192,10 +194,10 @@ class _Reading:
 
     def _begin(self, kind: str, start: int, end: int, frame: _Frame | None) -> Node:
         sign = self._text[start]
-        if kind == "mark" and sign not in "{[":
-            raise self._unexpected(start, "a value is missing")
-        node = Node(sign if kind != "plain" else "", start, end)
+        node = Node("" if kind == "plain" else sign, start, end)
         if kind == "mark":
+            if sign not in "{[":
+                raise self._unexpected(start, "a value is missing")
             depth = frame.depth + 1 if frame else 0
             is_kept = depth == 0 or (
                 frame is not None

@@ -37,7 +37,7 @@ words = st.sampled_from(
     ["a", "mcp", "mcpServerz", "pcpd2", "ключ", 'q"uote', "//x", "/*", "a,}", "\u2028", ""]
 )
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(0, 1), words)
-values = st.recursive(
+values: st.SearchStrategy[Any] = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=6,
@@ -47,7 +47,10 @@ values = st.recursive(
 @st.composite
 def written(draw: st.DrawFn, value: object, gaps: Any, commas: bool) -> str:
     """A value as somebody wrote it: any space, comments and commas."""
-    gap = lambda: draw(gaps)  # noqa: E731
+
+    def gap() -> str:
+        return str(draw(gaps))
+
     if isinstance(value, dict):
         items = [
             f"{gap()}{json.dumps(key, ensure_ascii=draw(st.booleans()))}{gap()}:{gap()}"
@@ -72,7 +75,7 @@ def files(draw: st.DrawFn) -> str:
     gaps = space if has_notes else plain_space
     root = draw(st.dictionaries(words, values, max_size=3))
     if draw(st.booleans()):
-        servers = draw(
+        servers: Any = draw(
             st.none() | st.dictionaries(words, st.dictionaries(words, values, max_size=2), max_size=3)
         )
         if servers is not None and draw(st.booleans()):
@@ -159,8 +162,8 @@ EXAMPLES = [
     ('{"a":1}', '{"a":1,"mcpServers":{"pcpd":{"command":"p"}}}'),
     ('{"a": 1}', '{"a": 1, "mcpServers": {"pcpd": {"command": "p"}}}'),
     (
-        '{\r\n\t"mcpServers": {\r\n\t\t"x": {}, // mine\r\n\t},\r\n}\r\n',
-        '{\r\n\t"mcpServers": {\r\n\t\t"x": {}, // mine\r\n\t\t"pcpd": {\r\n\t\t\t"command": "p"\r\n\t\t},\r\n\t},\r\n}\r\n',
+        '{\r\n\t"mcpServers": {\r\n\t\t"x": {}, // me\r\n\t},\r\n}',
+        '{\r\n\t"mcpServers": {\r\n\t\t"x": {}, // me\r\n\t\t"pcpd": {\r\n\t\t\t"command": "p"\r\n\t\t},\r\n\t},\r\n}',
     ),
     (
         '{\n   "mcpServers": {\n      "x": {} // mine\n   }\n}\n',
@@ -214,9 +217,9 @@ def test_what_is_no_json_is_named_by_line_and_column_and_not_quoted(text: str, s
 
 
 def test_a_file_of_any_depth_and_many_keys_is_edited() -> None:
-    """200,000 brackets, 200,000 keys beside ours, a number of 10,000 digits: all stay as they are."""
-    deep = "[" * 200_000 + "]" * 200_000
-    many = ", ".join(f'"k{n}": {n}' for n in range(200_000))
+    """50,000 brackets, 50,000 keys beside ours, a number of 10,000 digits, 10 MB of text: all stay as they are."""
+    deep = "[" * 50_000 + "]" * 50_000
+    many = ", ".join(f'"k{n}": {n}' for n in range(50_000)) + f', "long": "{"x" * 10_000_000}"'
     text = f'{{"deep": {deep}, {many}, "mcpServers": {{"deep": {deep}, "n": {"9" * 10_000}}}}}'
     after, trace = put(text, KEY, NAME, ENTRY)
     assert after.replace(trace.prefix, "", 1).startswith(text[:-2])
