@@ -5,7 +5,7 @@ nothing of a commit's words. Versions are judged one by one as they are asked fo
 path said then, under today's context.yaml and grants.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pcpd.errors import PcpError, Unavailable
@@ -55,7 +55,6 @@ class Line:
     """All versions of one page, allowed or not, the newest first, beginning with what is on disk now."""
 
     path: str
-    version: str
     moments: tuple[Moment, ...]
 
 
@@ -72,7 +71,7 @@ def line_of(memory: Memory, caller: Caller, path: str) -> Line:
     if now is None and not log:
         raise no_page(memory, caller, path)
     present = [now] if now is not None else []
-    return Line(path_of(file), now.version if now else "", (*present, *map(_committed, log)))
+    return Line(path_of(file), (*present, *map(_committed, log)))
 
 
 def _on_disk(memory: Memory, file: str) -> Moment | None:
@@ -101,21 +100,19 @@ def told(memory: Memory, caller: Caller, line: Line, start: str = "") -> Iterato
     places = (place for place, each in enumerate(line.moments) if start in {"", each.mark})
     moments = line.moments[next(places, len(line.moments)) :]
     if caller.principal.is_controller:
-        return _without_repeated_now(replace(each, version=_version_at(memory, each)) for each in moments)
+        return _without_repeated_now(memory, moments)
     return _as_if_alone(_allowed(memory, caller, moments))
 
 
-def _without_repeated_now(moments: Iterator[Moment]) -> Iterator[Moment]:
-    """Leaves out what is on disk where the last commit has it."""
-    now = next(moments, None)
-    if now is None or now.rev is not None:
-        yield from [now] if now else []
-    else:
-        last = next(moments, None)
-        if last is None or _says(last) != _says(now):
-            yield replace(now, change="modified" if last else "added")
-        yield from [last] if last else []
-    yield from moments
+def _without_repeated_now(memory: Memory, moments: Sequence[Moment]) -> Iterator[Moment]:
+    """Gives every version; what is on disk now only where no commit has it last."""
+    now, last = moments[:1], moments[1:2]
+    if not now or now[0].rev is not None:
+        return iter(moments)
+    data = bytes_at(memory, last[0]) if last and last[0].file == now[0].file else None
+    if data is not None and version_of(data) == now[0].version:
+        return iter(moments[1:])
+    return iter([replace(now[0], change="modified" if last else "added"), *moments[1:]])
 
 
 def _allowed(memory: Memory, caller: Caller, moments: Iterable[Moment]) -> Iterator[Moment]:
@@ -132,7 +129,7 @@ def _allowed(memory: Memory, caller: Caller, moments: Iterable[Moment]) -> Itera
         seen = judged(memory, caller, each)
         if seen is not None:
             if removal is not None:
-                yield replace(removal, version="")
+                yield _bare(removal)
             yield seen
             left_out = 0
         else:
@@ -178,8 +175,13 @@ def judged(memory: Memory, caller: Caller, moment: Moment) -> Moment | None:
     facts = facts_of(memory.context, parse(page, data))
     if not memory.may(caller, "read", facts).allowed:
         return None
+    return replace(_bare(moment), version=version_of(data), category=facts.category)
+
+
+def _bare(moment: Moment) -> Moment:
+    """Gives a version without what somebody wrote into its commit: words that may name anything."""
     by = moment.principal if principals.problem_of(moment.principal) is None else ""
-    return replace(moment, principal=by, subject="", version=version_of(data), category=facts.category)
+    return replace(moment, principal=by, subject="")
 
 
 def _page_of(memory: Memory, file: str) -> PagePath | None:
@@ -188,13 +190,6 @@ def _page_of(memory: Memory, file: str) -> PagePath | None:
         return None
     page = PagePath.of_file(file)
     return page if is_page(memory, page) else None
-
-
-def _version_at(memory: Memory, moment: Moment) -> str:
-    if moment.rev is None or moment.change == REMOVED or kind_of(moment.file) != "page":
-        return moment.version
-    data = bytes_at(memory, moment)
-    return "" if data is None else version_of(data)
 
 
 def bytes_at(memory: Memory, moment: Moment) -> bytes | None:

@@ -30,7 +30,7 @@ class PageVersion:
 
     `at` is RFC 3339 UTC; `principal` is who acted through pcpd, or empty; `subject` is for the person alone, since
     a commit's words may name anything; `change` is added, modified, renamed or removed; `path` is the page's path
-    then; `version` is that of its bytes, as `if_version` takes it, and empty where it was removed.
+    then.
     """
 
     rev: str | None
@@ -39,18 +39,16 @@ class PageVersion:
     subject: str
     change: str
     path: str
-    version: str
 
 
 @dataclass(frozen=True, slots=True)
 class PageVersions:
-    """Versions of one page, the newest first, and the cursor to go on with, or None at the end.
+    """Versions of one page, whose path now is `path`, the newest first; `cursor` to go on with, or None at the end.
 
-    `path` and `version` are the page's now; the version is empty where it is gone.
+    They say nothing that a change could be based on: for that, a page must have been read.
     """
 
     path: str
-    version: str
     versions: tuple[PageVersion, ...]
     cursor: str | None
 
@@ -85,15 +83,17 @@ def history(
         note.categories = frozenset(each.category for each in found[:limit] if each.category)
         note.counts = {"results": len(versions)}
     more = bookmarks.write(_list_name(line), (found[limit - 1].mark,)) if len(found) > limit else None
-    return PageVersions(line.path, line.version, versions, more)
+    return PageVersions(line.path, versions, more)
 
 
 def _some(memory: Memory, caller: Caller, line: Line, limit: int, cursor: str | None) -> list[Moment]:
     """Gives the first versions of a line, or those behind the one that a cursor names, which must be the caller's."""
     (after,) = bookmarks.read(_list_name(line), cursor, ("",))
     told = lineage.told(memory, caller, line, after)
-    if cursor is not None and (at := next(told, None)) is not None and at.mark != after:
-        cursors.refuse()
+    if cursor is not None:
+        first = next(told, None)
+        if first is None or first.mark != after:
+            cursors.refuse()
     return list(islice(told, limit))
 
 
@@ -171,9 +171,7 @@ def _quoted(file: str) -> str:
 
 
 def _version(moment: Moment) -> PageVersion:
-    return PageVersion(
-        moment.rev, moment.at, moment.principal, moment.subject, moment.change, moment.path, moment.version
-    )
+    return PageVersion(moment.rev, moment.at, moment.principal, moment.subject, moment.change, moment.path)
 
 
 def log(
