@@ -8,23 +8,23 @@ from starlette.requests import ClientDisconnect
 from pcpd import __version__
 from pcpd.api import consent, history, pages, search, upkeep
 from pcpd.api.caller import Served
-from pcpd.api.edge import Edge
+from pcpd.api.edge import Edge, Heads
 from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
+from pcpd.api.paths import PREFIX, methods_of
 from pcpd.errors import PcpError
 from pcpd.gate.credentials import Credentials
-from pcpd.gate.knock import MCP_ROUTE, App, Gate, Receive, Scope, Send
-
-PREFIX = "/vault/v1"
+from pcpd.gate.guard import Gate
+from pcpd.gate.knock import MCP_ROUTE, App, Receive, Scope, Send
 
 
 def build(served: Served, mcp: App) -> App:
     """Gives the ASGI app of one owner; `mcp` serves the MCP endpoint."""
-    api = routes(served)
+    api = Heads(routes(served))
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         await (mcp if scope["path"] == MCP_ROUTE else api)(scope, receive, send)
 
-    return Gate(Edge(either), problem, Credentials(served.memory).caller)
+    return Edge(Gate(either, problem, Credentials(served.memory)))
 
 
 def routes(served: Served) -> FastAPI:
@@ -47,4 +47,5 @@ def routes(served: Served) -> FastAPI:
     app.add_exception_handler(HTTPException, on_no_route)
     for door in (upkeep, search, pages, history, consent):
         app.include_router(door.router, prefix=PREFIX)
+    app.state.methods = methods_of(app.routes)
     return app

@@ -1,15 +1,26 @@
-"""The outermost layer behind the gate: each answer names our version, and no fault leaves as an exception."""
+"""The outermost layer: what every answer carries, and that no fault leaves as an exception.
+
+Answers are a person's memory: nobody on the way keeps them, and no browser takes one for a page that may run.
+"""
 
 from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
 from pcpd.gate.knock import App, Message, Receive, Scope, Send
 
-_VERSION = (b"pcpd-version", __version__.encode())
+_CACHE = b"cache-control"
+_EVERYWHERE = [
+    (b"pcpd-version", __version__.encode()),
+    (_CACHE, b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+]
 
 
 class Edge:
-    """Wraps the routes."""
+    """Wraps the gate and all that is behind it."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -18,18 +29,45 @@ class Edge:
         """Serves one request. A client that went away is no error; faults were logged and answered by the app."""
         is_answered = False
 
-        async def versioned(message: Message) -> None:
+        async def marked(message: Message) -> None:
             nonlocal is_answered
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), _VERSION]
+                said = [header for header in message.get("headers", ()) if header[0].lower() != _CACHE]
+                message["headers"] = [*said, *_EVERYWHERE]
             else:
                 is_answered = not message.get("more_body", False)
             await send(message)
 
         try:
-            await self._app(scope, receive, versioned)
+            await self._app(scope, receive, marked)
         except ClientDisconnect:
             return
         except Exception:
             if not is_answered:
                 raise  # the server then cuts the connection: half an answer is not taken for a whole one
+
+
+class Heads:
+    """Answers HEAD as GET would, without the body: an answer that goes on (events) ends after its headers."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def heard() -> Message:
+            return {"type": "http.disconnect"} if has_begun else await receive()
+
+        async def headers_alone(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        await self._app({**scope, "method": "GET"}, heard, headers_alone)

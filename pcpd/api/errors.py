@@ -2,13 +2,19 @@
 
 import logging
 from collections.abc import Sequence
+from typing import cast
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from pcpd.api.answers import Json
+from pcpd.api.caller import Served
+from pcpd.api.paths import methods_at
 from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage, as_told
+from pcpd.gate.knock import CALLER
+from pcpd.memory.account import note_refusal
+from pcpd.memory.memory import Caller
 
 log = logging.getLogger("pcpd")
 
@@ -24,7 +30,11 @@ STATUS: dict[type[PcpError], int] = {
 TEXT_LIMIT = 1_000
 """Characters of a message: what was asked for may be quoted in it, and may be large."""
 PLACES_NAMED = 5
-ALWAYS_CLOSING = 413
+RETRY_S = 1
+"""Seconds after which what is unavailable may be asked again."""
+CLOSING = frozenset({408, 413, 414, 431})
+"""After these, what is left of the request is not read."""
+PRECONDITION = 412
 
 
 class Problem(Json):
@@ -50,10 +60,22 @@ def problem(error: PcpError, status: int | None = None) -> Problem:
         "hint": shortened(error.hint),
         "details": error.details,
     }
-    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    if status == ALWAYS_CLOSING:  # what is left of the body is not read
+    return Problem(content, status, headers=_headers(error, status))
+
+
+def _headers(error: PcpError, status: int) -> dict[str, str]:
+    headers = {}
+    if status == 401:
+        is_shown = error.code != "http.no-token"
+        headers["www-authenticate"] = 'Bearer error="invalid_token"' if is_shown else "Bearer"
+    if status == 503:
+        headers["retry-after"] = str(RETRY_S)
+    if status in CLOSING:
         headers["connection"] = "close"
-    return Problem(content, status, headers=headers)
+    version = error.details.get("version")
+    if isinstance(version, str) and isinstance(error, Conflict):  # the one to base the next try on
+        headers["etag"] = f'"{version}"'
+    return headers
 
 
 def shortened(text: str) -> str:
@@ -61,9 +83,27 @@ def shortened(text: str) -> str:
     return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
 
 
-async def on_error(_request: Request, error: Exception) -> Problem:
+async def on_error(request: Request, error: Exception) -> Problem:
     """FastAPI's handler for the tree, and for what the system refused."""
-    return problem(as_told(error))
+    told = as_told(error)
+    return await refused(request, told, PRECONDITION if _is_precondition(request, told) else None)
+
+
+async def refused(request: Request, error: PcpError, status: int | None = None) -> Problem:
+    """Gives the answer for an error. An agent's call that reached no act has its audit row written here."""
+    caller = request.scope.get("state", {}).get(CALLER)
+    if error.code.startswith("http.") and isinstance(caller, Caller) and not caller.principal.is_controller:
+        owner = cast("Served", request.app.state.owner)
+        route = request.scope.get("route")
+        action = str(getattr(route, "name", "")) or "request"
+        await owner.threads.run(lambda: note_refusal(owner.memory, caller, action, error))
+    return problem(error, status)
+
+
+def _is_precondition(request: Request, error: PcpError) -> bool:
+    """Tells whether what the request said it is based on is why it was refused (RFC 9110, 13.1)."""
+    named = {"page.stale": "if-match", "page.exists": "if-none-match"}.get(error.code)
+    return named is not None and named in request.headers
 
 
 async def on_gone(_request: Request, _gone: Exception) -> Response:
@@ -77,29 +117,33 @@ async def on_fault(_request: Request, error: Exception) -> Problem:
     return problem(as_told(error))
 
 
-async def on_malformed(_request: Request, error: Exception) -> Problem:
+async def on_malformed(request: Request, error: Exception) -> Problem:
     """Names what is malformed without repeating what was sent."""
     faults: Sequence[dict[str, object]] = error.errors() if isinstance(error, RequestValidationError) else ()
     places = [f"{_place(fault)}: {fault['msg']}" for fault in faults[:PLACES_NAMED]]
     more = [f"and {len(faults) - PLACES_NAMED} more"] if len(faults) > PLACES_NAMED else []
-    return problem(Usage("http.malformed", f"the request is malformed: {'; '.join([*places, *more])}"))
+    why = "; ".join([*places, *more])
+    return await refused(request, Usage("http.malformed", f"the request is malformed: {why}"))
 
 
-async def on_half_a_letter(_request: Request, _error: Exception) -> Problem:
+async def on_half_a_letter(request: Request, _error: Exception) -> Problem:
     """JSON can name half a letter (a lone surrogate), which no file and no database can hold."""
-    return problem(
-        Usage("http.malformed", "the request names half a letter: a surrogate without its other half")
-    )
+    why = "the request names half a letter: a surrogate without its other half"
+    return await refused(request, Usage("http.malformed", why))
 
 
-async def on_no_route(_request: Request, error: Exception) -> Problem:
+async def on_no_route(request: Request, error: Exception) -> Problem:
     """Tells of routes and methods that do not exist, and of bodies that the framework could not read."""
     status = error.status_code if isinstance(error, HTTPException) else 400
     if status == 404:
-        return problem(NotFound("http.no-route", "there is no such route"))
+        return await refused(request, NotFound("http.no-route", "there is no such route"))
     if status == 405:
-        return problem(Usage("http.wrong-method", "this route does not serve that method"), 405)
-    return problem(Usage("http.malformed", "the request's body cannot be read"), status)
+        answer = await refused(
+            request, Usage("http.wrong-method", "this route does not serve that method"), status
+        )
+        answer.headers["allow"] = ", ".join(methods_at(request.app.state.methods, request.scope["path"]))
+        return answer
+    return await refused(request, Usage("http.malformed", "the request's body cannot be read"), status)
 
 
 def _place(fault: dict[str, object]) -> str:

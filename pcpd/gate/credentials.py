@@ -1,17 +1,18 @@
 """Who calls over HTTP: an agent by its bearer token or, on the owner's Unix socket without one, the person.
 
 A token always decides where one is given: whoever shows one acts with its rights and no more. The MCP endpoint
-asks for one on the socket too.
+asks for one on the socket too. What is refused is written down, with the principal whose token was taken back.
 """
 
 import re
 
 from anyio import CapacityLimiter, to_thread
 
-from pcpd.errors import Denied
+from pcpd.errors import Denied, PcpError
 from pcpd.gate.knock import MCP_ROUTE, Knock
 from pcpd.ledger import tokens
 from pcpd.ledger.issued import Issued
+from pcpd.memory import strangers
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
 
@@ -21,19 +22,29 @@ CHECKS = 2
 _BEARER = re.compile(r"Bearer +(\S+) *", re.ASCII | re.IGNORECASE)
 
 
+class TokenRefusedError(Denied):
+    """A token that opens nothing. `principal` is whose it was, where it was good once."""
+
+    def __init__(self, principal: str) -> None:
+        super().__init__(
+            "token.refused",
+            "this token is not valid, or not any more",
+            hint="the person can make a new one with `pcpd connect` or `pcpd token create`",
+        )
+        self.principal = principal
+
+
 class Credentials:
     """Tells who calls. Right tokens are known after their first check, which takes some 20 ms."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._limiter = CapacityLimiter(CHECKS)
+        self._checks, self._notes = CapacityLimiter(CHECKS), CapacityLimiter(1)
 
     async def caller(self, knock: Knock) -> Caller:
         """Gives who knocks. Raises `Denied` (`http.no-token`, `token.refused`)."""
-        is_mcp = knock.path == MCP_ROUTE
-        channel = "mcp" if is_mcp else "http"
         if knock.authorization is None:
-            if knock.is_local and not is_mcp:
+            if knock.is_local and knock.path != MCP_ROUTE:
                 return Caller(Principal(self._memory.context.controller, is_controller=True), "cli")
             raise Denied(
                 "http.no-token",
@@ -42,12 +53,21 @@ class Credentials:
             )
         issued = await self._issued(knock.authorization)
         if issued is None or issued.revoked_at is not None:
-            raise Denied(
-                "token.refused",
-                "this token is not valid, or not any more",
-                hint="the person can make a new one with `pcpd connect` or `pcpd token create`",
-            )
-        return Caller(Principal(issued.principal), channel)
+            raise TokenRefusedError(issued.principal if issued else "")
+        return Caller(Principal(issued.principal), _channel(knock))
+
+    async def note(self, knock: Knock, error: PcpError, caller: object | None) -> None:
+        """Has a refusal written down, off the event loop. The person's own slips are not."""
+        principal = error.principal if isinstance(error, TokenRefusedError) else ""
+        if isinstance(caller, Caller):
+            if caller.principal.is_controller:
+                return
+            principal = caller.principal.name
+
+        def noted() -> None:
+            strangers.note(self._memory, error.code, principal=principal, channel=_channel(knock))
+
+        await to_thread.run_sync(noted, limiter=self._notes)
 
     async def _issued(self, authorization: str) -> Issued | None:
         match = _BEARER.fullmatch(authorization)
@@ -56,6 +76,8 @@ class Credentials:
         known = tokens.remembered(self._memory.ledger, match[1])
         if known is not None:
             return known
-        return await to_thread.run_sync(
-            tokens.recognise, self._memory.ledger, match[1], limiter=self._limiter
-        )
+        return await to_thread.run_sync(tokens.recognise, self._memory.ledger, match[1], limiter=self._checks)
+
+
+def _channel(knock: Knock) -> str:
+    return "mcp" if knock.path == MCP_ROUTE else "http"

@@ -1,14 +1,17 @@
-"""The gate of every HTTP door: who may knock, before any route runs.
+"""What the gate looks at in one HTTP request, and why it may not pass, whoever sends it.
 
-Everywhere the request must name this machine as its host, so that a name which a web page had pointed here
-(rebinding) is not served, and come from no web page at all; and it must say who calls (`credentials`), on all
-but a closed list of routes. On the owner's Unix socket (0600, same user by peer credentials) that is the person.
+A request must name this machine as its host, so that a name which a web page had pointed here (rebinding) is not
+served. It must come from no web page but one of this owner itself: an `Origin` other than that, a browser's word
+that another site asks (`Sec-Fetch-Site`), and every question whether a page might ask (a preflight) are refused.
+It must be of a size that a request can have, and its body of a kind that the route reads: none that a web page
+can send without a preflight, on a route that takes JSON.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from pcpd.errors import Denied, PcpError, Usage
 
@@ -17,8 +20,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-Refusal = Callable[[PcpError, int], App]
-Identify = Callable[["Knock"], Awaitable[object]]
+Refused = tuple[PcpError, int]
+"""Why a request may not pass, and the HTTP status for it."""
 
 OPEN_ROUTES = frozenset({"/vault/v1/health"})
 """All that is answered to whoever is on this machine, without a token."""
@@ -28,107 +31,141 @@ CALLER = "caller"
 LOOPBACK_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.ASCII | re.IGNORECASE)
 BODY_LIMIT = 24 * 1024 * 1024
 """Bytes: room for the largest page in JSON's spelling, where each letter of Chinese takes six."""
+URL_LIMIT = 32 * 1024
+"""Bytes of path and query: room for the longest path of a file, each byte escaped, and a long search."""
+HEADERS_LIMIT = 32 * 1024
+"""Bytes of all headers together."""
+MOST_HEADERS = 100
+
+_BROWSER_SITES = frozenset({"none", "same-origin"})
+_JSON = frozenset({"application/json"})
+_TEXT = frozenset({"text/markdown", "text/plain", "application/octet-stream"})
+_ONCE = {
+    b"host": "host", b"origin": "origin", b"sec-fetch-site": "site", b"content-length": "length",
+    b"content-type": "media", b"authorization": "authorization", b"transfer-encoding": "coding",
+    b"access-control-request-method": "preflight",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Knock:
-    """What the gate looks at in one request. `length` is the body's, where the request tells one."""
+    """One request. `path` is decoded once; `url` and `head` are the bytes of target and headers, `headers` how many.
+
+    `length` is the body's, where the request tells one; `has_body` is true where one comes without a length too.
+    A header that came twice has both values, joined by a comma, so that neither is picked.
+    """
 
     is_local: bool
     path: str
     host: str | None
-    origin: str | None
-    length: int | None
+    origin: str | None = None
+    length: int | None = None
     authorization: str | None = field(default=None, repr=False)
+    method: str = "GET"
+    site: str | None = None
+    media: str | None = None
+    is_preflight: bool = False
+    has_body: bool = False
+    url: int = 0
+    head: int = 0
+    headers: int = 0
 
 
 def knock_of(scope: Scope) -> Knock:
     """Reads an ASGI scope. A Unix socket's server address has no port (uvicorn's `scope["server"]`)."""
     server = scope.get("server")
-    headers = list(scope.get("headers", ()))
-    length = _header(headers, b"content-length")
+    said: dict[str, str] = {}
+    head = count = 0
+    for name, value in scope.get("headers", ()):
+        count += 1
+        head += len(name) + len(value)
+        known = _ONCE.get(name.lower())
+        if known is not None:
+            text = value.decode("latin-1")
+            said[known] = f"{said[known]}, {text}" if known in said else text
+    length = said.get("length", "")
     return Knock(
         is_local=server is not None and server[1] is None,
-        path=scope.get("path", ""),
-        host=_header(headers, b"host"),
-        origin=_header(headers, b"origin"),
-        length=int(length) if length and length.isascii() and length.isdigit() else None,
-        authorization=_header(headers, b"authorization"),
+        path=_path(scope),
+        host=said.get("host"),
+        origin=said.get("origin"),
+        length=int(length) if length.isascii() and length.isdigit() and len(length) < 20 else None,
+        authorization=said.get("authorization"),
+        method=scope.get("method", "GET"),
+        site=said.get("site"),
+        media=said.get("media"),
+        is_preflight="preflight" in said,
+        has_body="coding" in said or length.strip("0") != "",
+        url=len(scope.get("raw_path") or b"") + len(scope.get("query_string", b"")),
+        head=head,
+        headers=count,
     )
 
 
-def refusal(knock: Knock) -> tuple[PcpError, int] | None:
-    """Gives why a request may not pass, whoever sends it, and the HTTP status for it; None when it may."""
+def refusal(knock: Knock) -> Refused | None:
+    """Gives why a request may not pass, whoever sends it; None when it may."""
     if knock.host is None or not LOOPBACK_HOST.fullmatch(knock.host):
         return Denied("http.foreign-host", "this host name is not served", hint="use http://127.0.0.1"), 421
-    if knock.origin is not None:
+    if _is_foreign(knock):
         return Denied("http.foreign-origin", "requests from web pages are not served"), 403
+    return too_much(knock)
+
+
+def too_much(knock: Knock) -> Refused | None:
+    """Gives why a request is larger than a request can be; None when it is not."""
+    if knock.url > URL_LIMIT:
+        return Usage("http.too-long", f"the URL is over {URL_LIMIT} bytes", hint="ask for less at once"), 414
+    if knock.headers > MOST_HEADERS or knock.head > HEADERS_LIMIT:
+        much = f"{MOST_HEADERS} headers or {HEADERS_LIMIT} bytes of them"
+        return Usage("http.headers", f"the request has more than {much}", hint="send fewer"), 431
     if knock.length is not None and knock.length > BODY_LIMIT:
-        return _too_large(), 413
+        return too_large()
     return None
 
 
-class Gate:
-    """The ASGI layer in front of an app; `refuse` makes the answer for what may not pass.
+def too_large() -> Refused:
+    """Gives the refusal of a body that is over the limit."""
+    return Usage("http.too-large", f"the body is over {BODY_LIMIT} bytes", hint="send less at once"), 413
 
-    `identify` tells who calls, or raises `Denied`. The app finds its answer in `scope["state"]`.
+
+def wrong_kind(knock: Knock) -> Refused | None:
+    """Gives why a body is of no kind that its route reads: JSON, or with PUT the text of a page; None when it is.
+
+    A text may come without saying what it is, since no web page can PUT unasked; JSON may not.
     """
-
-    def __init__(self, app: App, refuse: Refusal, identify: Identify) -> None:
-        self._app, self._refuse, self._identify = app, refuse, identify
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes an HTTP request on, or refuses it. Nothing else is served: a WebSocket is hung up on."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        knock = knock_of(scope)
-        refused = refusal(knock)
-        if refused is None and knock.path not in OPEN_ROUTES:
-            try:
-                scope.setdefault("state", {})[CALLER] = await self._identify(knock)
-            except Denied as error:
-                refused = error, 401
-        if refused is not None:
-            await self._refuse(*refused)(scope, receive, send)
-            return
-        body = _Body(receive, send, lambda: self._refuse(_too_large(), 413)(scope, receive, send))
-        await self._app(scope, body.receive, body.send)
+    if not knock.has_body or knock.method not in {"POST", "PATCH", "PUT"}:
+        return None
+    if knock.method == "PUT" and knock.media is None:
+        return None
+    is_text = knock.method == "PUT"
+    if _is_one_of(knock.media or "", _TEXT if is_text else _JSON):
+        return None
+    kind = "text/markdown" if is_text else "application/json"
+    hint = f"send `Content-Type: {kind}`"
+    return Usage("http.media-type", f"the body must be {kind}, in UTF-8", hint=hint), 415
 
 
-class _Body:
-    """Counts a request's body as it comes, for those that say no length.
-
-    Over the limit the request is refused at once; the app then sees a client that has gone, and whatever it
-    still says is dropped.
-    """
-
-    def __init__(self, receive: Receive, send: Send, refuse: Callable[[], Awaitable[None]]) -> None:
-        self._receive, self._send, self._refuse = receive, send, refuse
-        self._seen = 0
-
-    async def receive(self) -> Message:
-        """Gives the next piece of the body."""
-        if self._seen > BODY_LIMIT:
-            return {"type": "http.disconnect"}
-        message = await self._receive()
-        self._seen += len(message.get("body", b""))
-        if self._seen > BODY_LIMIT:
-            await self._refuse()
-            return {"type": "http.disconnect"}
-        return message
-
-    async def send(self, message: Message) -> None:
-        """Passes on what the app answers, unless the request was refused."""
-        if self._seen <= BODY_LIMIT:
-            await self._send(message)
+def _is_one_of(media: str, kinds: frozenset[str]) -> bool:
+    """Tells whether a content type is one of these, and of no other letters than UTF-8."""
+    kind, *parameters = (part.strip().lower() for part in media.split(";"))
+    pairs = [parameter.partition("=") for parameter in parameters]
+    charsets = [value.strip().strip('"') for name, _, value in pairs if name.strip() == "charset"]
+    return kind in kinds and "," not in media and all(charset in {"utf-8", "utf8"} for charset in charsets)
 
 
-def _too_large() -> PcpError:
-    return Usage("http.too-large", f"the body is over {BODY_LIMIT} bytes", hint="send less at once")
+def _is_foreign(knock: Knock) -> bool:
+    """Tells whether a web page asks, or a browser for one, that this owner did not serve itself."""
+    if knock.is_preflight or (knock.site is not None and knock.site not in _BROWSER_SITES):
+        return True
+    if knock.origin is None:
+        return False
+    return knock.is_local or knock.host is None or knock.origin != f"http://{knock.host.lower()}"
 
 
-def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
-    values = [value.decode("latin-1") for key, value in headers if key.lower() == name]
-    # Two Host headers agree with no list: join them, so that neither is picked.
-    return ", ".join(values) if values else None
+def _path(scope: Scope) -> str:
+    """Gives the path, decoded once. Bytes that are no UTF-8 are kept, as file names may have them."""
+    path: str = scope.get("path", "")
+    raw = scope.get("raw_path")
+    if raw is None or "\ufffd" not in path:  # the server decodes too, and puts this letter for such bytes
+        return path
+    return unquote(raw.decode("ascii", "surrogateescape"), errors="surrogateescape")

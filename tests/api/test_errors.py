@@ -119,7 +119,8 @@ def test_bodies_that_are_not_what_they_should_be(doors: Doors, body: bytes) -> N
 def test_json_is_only_taken_as_json(doors: Doors, kind: str) -> None:
     """A form of a web page could send the other kinds without being asked."""
     body = json.dumps({"path": "boiler", "to": "x"}).encode()
-    assert doors.vault("POST", "move", body=body, headers={"Content-Type": kind}).code == "http.malformed"
+    refused = doors.vault("POST", "move", body=body, headers={"Content-Type": kind})
+    assert (refused.status, refused.code) == (415, "http.media-type")
     assert (doors.opened.root / "boiler.md").exists()
 
 
@@ -180,12 +181,25 @@ def test_unknown_routes_and_methods_are_problems_too(doors: Doors) -> None:
     for route in ("", "nowhere", "health/", "pages/", "Health"):
         answer = doors.vault("GET", route)
         assert answer.code in {"http.no-route", "page.not-found"}, route
-    assert (doors.vault("POST", "health").status, doors.vault("DELETE", "status").code) == (
-        405,
-        "http.wrong-method",
-    )
-    for path in ("/", "/docs", "/openapi.json", "/redoc", "/mcp"):
-        assert doors.ask("GET", path).code == "http.no-route"
+    for path in ("/", "/docs", "/redoc", "/vault/v1", "/api/v1/topics", "/r/x", "/s/x"):
+        assert doors.ask("GET", path).code == "http.no-route", path
+
+
+@pytest.mark.parametrize(
+    ("method", "route", "allowed"),
+    [
+        ("POST", "health", "GET, HEAD"), ("DELETE", "status", "GET, HEAD"), ("OPTIONS", "tokens", "GET, HEAD, POST"),
+        ("POST", "pages/boiler", "DELETE, GET, HEAD, PATCH, PUT"), ("GET", "rebuild", "POST"),
+        ("GET", "move", "POST"), ("HEAD", "move", "POST"), ("NONSENSE", "search", "GET, HEAD"),
+    ],
+)  # fmt: skip
+def test_wrong_method_is_told_with_the_right_ones(
+    doors: Doors, method: str, route: str, allowed: str
+) -> None:
+    """All that the path has, not those of one of its routes alone."""
+    answer = doors.vault(method, route)
+    assert (answer.status, answer.headers["allow"]) == (405, allowed)
+    assert method == "HEAD" or answer.code == "http.wrong-method"
 
 
 def test_before_it_is_ready_the_owner_says_so(doors: Doors) -> None:

@@ -54,7 +54,8 @@ def test_every_route_refuses_foreign_hosts_and_web_pages(doors: Doors) -> None:
             for headers, status in (
                 ({"Host": "evil.example"}, 421),
                 ({"Host": "localhost", "Origin": "null"}, 403),
-                ({"Host": "localhost", "Origin": "http://localhost"}, 403),
+                ({"Host": "localhost", "Origin": "http://localhost:3000"}, 403),
+                ({"Host": "localhost", "Sec-Fetch-Site": "cross-site"}, 403),
             ):
                 assert doors.ask(method, path, headers=headers, tcp=tcp).status == status, (method, path)
     assert (doors.opened.root / "boiler.md").read_bytes() == before

@@ -1,11 +1,15 @@
 """The gate in front of an app that would serve anything: what reaches it, and what is answered in its place."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pcpd.errors import PcpError
-from pcpd.gate.knock import BODY_LIMIT, App, Gate, Knock, Message, Receive, Scope, Send
+import pytest
+
+from pcpd.errors import Denied, PcpError
+from pcpd.gate import guard
+from pcpd.gate.guard import Gate
+from pcpd.gate.knock import BODY_LIMIT, CALLER, App, Knock, Message, Receive, Scope, Send
 
 PIECE = 1024 * 1024
 
@@ -20,9 +24,21 @@ def refuse(error: PcpError, status: int) -> App:
     return app
 
 
-async def person(knock: Knock) -> object:
-    """Takes everybody for the person."""
-    return "person"
+class Keeper:
+    """Takes everybody for the person, but those who show a bad token; keeps what it was told to note."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, object | None]] = []
+
+    async def caller(self, knock: Knock) -> object:
+        """Tells who knocks."""
+        if knock.authorization == "bad":
+            raise Denied("token.refused", "no")
+        return "person"
+
+    async def note(self, knock: Knock, error: PcpError, caller: object | None) -> None:
+        """Notes."""
+        self.noted.append((error.code, caller))
 
 
 class Reading:
@@ -42,10 +58,15 @@ class Reading:
         await send({"type": "http.response.body", "body": str(size).encode()})
 
 
-def served(app: Reading, pieces: Iterable[bytes], **changes: Any) -> tuple[int, bytes]:
+CHUNKED = [(b"host", b"localhost"), (b"transfer-encoding", b"chunked")]
+
+
+def served(
+    app: Reading, pieces: Iterable[bytes], keeper: Keeper | None = None, **changes: Any
+) -> tuple[int, bytes]:
     """Sends a request with a body in pieces; gives the only status and the text of the answer."""
     scope: dict[str, Any] = {
-        "type": "http", "path": "/x", "headers": [(b"host", b"localhost")], "server": ("/s", None), **changes,
+        "type": "http", "method": "PUT", "path": "/x", "headers": CHUNKED, "server": ("/s", None), **changes,
     }  # fmt: skip
     waiting = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
     waiting.append({"type": "http.request", "body": b"", "more_body": False})
@@ -57,7 +78,7 @@ def served(app: Reading, pieces: Iterable[bytes], **changes: Any) -> tuple[int, 
     async def send(message: Message) -> None:
         said.append(message)
 
-    asyncio.run(Gate(app, refuse, person)(scope, receive, send))
+    asyncio.run(Gate(app, refuse, keeper or Keeper())(scope, receive, send))
     (status,) = [each["status"] for each in said if each["type"] == "http.response.start"]
     return status, b"".join(each.get("body", b"") for each in said)
 
@@ -92,11 +113,95 @@ def test_app_that_reads_on_never_hears_the_rest() -> None:
     assert sum(len(each.get("body", b"")) for each in app.heard) <= BODY_LIMIT
 
 
-def test_refused_request_never_reaches_the_app() -> None:
+def test_refused_request_never_reaches_the_app_and_is_noted() -> None:
     """Nor is its body read."""
-    app = Reading()
-    assert served(app, [], headers=[(b"host", b"evil.example")]) == (421, b"http.foreign-host")
-    assert app.heard == []
+    for headers, answer, caller in (
+        ([(b"host", b"evil.example")], (421, b"http.foreign-host"), None),
+        ([(b"host", b"localhost"), (b"origin", b"null")], (403, b"http.foreign-origin"), None),
+        ([(b"host", b"localhost"), (b"authorization", b"bad")], (401, b"token.refused"), None),
+        ([*CHUNKED, (b"content-type", b"text/html")], (415, b"http.media-type"), "person"),
+    ):
+        app, keeper = Reading(), Keeper()
+        assert served(app, [], keeper, headers=headers) == answer
+        assert app.heard == []
+        assert keeper.noted == [(answer[1].decode(), caller)]
+
+
+def test_only_a_closed_list_is_open_to_who_proves_nothing() -> None:
+    """Nothing that looks like it, and nothing unknown."""
+    bad = [(b"host", b"localhost"), (b"authorization", b"bad")]
+    assert served(Reading(), [], path="/vault/v1/health", headers=bad)[0] == 200
+    for path in (
+        "/", "", "/vault/v1", "/vault/v1/health/", "/vault/v1/health/x", "/vault/v1/healthz", "//vault/v1/health",
+        "/VAULT/v1/health", "/vault/v1/../v1/health", "http://127.0.0.1/vault/v1/health", "/mcp", "/vault/v1/health\n",
+        "/metrics", "/openapi.json",
+    ):  # fmt: skip
+        assert served(Reading(), [], path=path, headers=bad) == (401, b"token.refused"), path
+
+
+def test_app_hears_who_calls_and_nothing_of_an_earlier_request() -> None:
+    """Where nobody needs to say who they are, nobody is known."""
+    seen: list[object] = []
+
+    class Looking(Reading):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            seen.append(scope.get("state", {}).get(CALLER))
+            await super().__call__(scope, receive, send)
+
+    app = Looking()
+    served(app, [])
+    served(app, [], path="/vault/v1/health")
+    assert seen == ["person", None]
+
+
+@pytest.mark.parametrize("server", [("127.0.0.1", 80), ("/s", None)])
+def test_body_that_does_not_come_is_waited_for_so_long(
+    monkeypatch: pytest.MonkeyPatch, server: tuple[str, int | None]
+) -> None:
+    """Over loopback; the person's own programs may take their time."""
+    monkeypatch.setattr(guard, "BODY_S", 0.0)
+    said, keeper = list[Message](), Keeper()
+    scope = {"type": "http", "method": "PUT", "path": "/x", "headers": CHUNKED, "server": server}
+    pieces = iter([b"half", b""])
+
+    async def receive() -> Message:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        piece = next(pieces)
+        return {"type": "http.request", "body": piece, "more_body": piece != b""}
+
+    async def send(message: Message) -> None:
+        said.append(message)
+
+    asyncio.run(Gate(Reading(), refuse, keeper)(scope, receive, send))
+    is_slow = server[1] is not None
+    assert [each["status"] for each in said if "status" in each] == [408 if is_slow else 200]
+    assert keeper.noted == ([("http.too-slow", "person")] if is_slow else [])
+
+
+def test_after_the_body_the_app_may_wait_for_the_client_s_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of events does so for as long as it lasts."""
+    monkeypatch.setattr(guard, "BODY_S", 0.0)
+    messages = iter(
+        [{"type": "http.request", "body": b"{}", "more_body": False}, {"type": "http.disconnect"}]
+    )
+    heard: list[Message] = []
+
+    async def receive() -> Message:
+        for _ in range(3 if heard else 0):
+            await asyncio.sleep(0)
+        return next(messages)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        heard.append(await receive())
+        heard.append(await receive())
+
+    async def send(message: Message) -> None:
+        raise AssertionError
+
+    scope = {"type": "http", "method": "PUT", "path": "/x", "headers": CHUNKED, "server": ("127.0.0.1", 80)}
+    asyncio.run(Gate(app, refuse, Keeper())(scope, receive, send))
+    assert [each["type"] for each in heard] == ["http.request", "http.disconnect"]
 
 
 def test_nothing_but_http_is_served() -> None:
@@ -115,5 +220,5 @@ def test_nothing_but_http_is_served() -> None:
         "headers": [(b"host", b"localhost")],
         "server": ("127.0.0.1", 1),
     }
-    asyncio.run(Gate(app, refuse, person)(scope, receive, send))
+    asyncio.run(Gate(app, refuse, Keeper())(scope, receive, send))
     assert [each["type"] for each in said] == ["websocket.close"]
