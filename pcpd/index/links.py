@@ -15,23 +15,31 @@ from pcpd.index.graph import Neighbours, neighbours
 from pcpd.index.lookup import Lookup
 from pcpd.index.resolve import Form, Named, folder_of, form_of, tail_of
 from pcpd.index.visible import where
-from pcpd.pages.page import Link, LinkKind, Page
+from pcpd.pages.page import Link, Page
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads, Transaction
 
-_LINK = "l.tail, l.kind, l.target, l.rel, l.heading, l.alias, l.line"
+_LINK = (
+    "l.tail, l.kind, l.target, l.rel, l.heading, l.alias, l.line,"
+    " coalesce(p.origin, 'user'), p.review_state, p.updated"
+)
+"""What `_edge` takes, of the links `l` and the pages `p` on which they stand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """One link as written, with the path of the page it stands on, and of the page it leads to or None.
 
-    `file`: the attachment that it leads to instead, told only to who may see everything.
+    `file`: the attachment that it leads to instead, told only to who may see everything. `origin`, `review` and
+    `updated` are those of the page it stands on, as in a search's `Hit`.
     """
 
     source: str
     target: str | None
     link: Link
+    origin: str
+    review: str | None
+    updated: str
     file: str | None = None
 
 
@@ -74,7 +82,8 @@ def outgoing(reads: Reads, path: str, visible: Visibility) -> list[Edge]:
     if page is None:
         return []
     rows = reads.execute(
-        f"SELECT l.exact, {_LINK} FROM links AS l WHERE l.page = ? ORDER BY l.seq",  # noqa: S608
+        f"SELECT l.exact, {_LINK} FROM links AS l JOIN pages AS p ON p.id = l.page"  # noqa: S608
+        " WHERE l.page = ? ORDER BY l.seq",
         (page.number,),
     ).fetchall()
     edges = []
@@ -82,7 +91,7 @@ def outgoing(reads: Reads, path: str, visible: Visibility) -> list[Edge]:
         form = Form(link[0], bool(exact))
         target = lookup.target(form, folder_of(page.key))
         file = _attachment(reads, form) if target is None and visible.everything else None
-        edges.append(Edge(page.path, None if target is None else target.path, _link(*link), file))
+        edges.append(_edge(page.path, None if target is None else target.path, link, file))
     return edges
 
 
@@ -132,7 +141,7 @@ def unresolved(
         """,  # noqa: S608 - our own column names and conditions
         (*values, after[0], *after, *values, *values, *values, *[visible.everything] * 2, limit + 1),
     ).fetchall()
-    edges = [Edge(row[0], None, _link(*row[2:])) for row in rows[:limit]]
+    edges = [_edge(row[0], None, row[2:]) for row in rows[:limit]]
     return edges, _after_unresolved(rows[limit - 1]) if len(rows) > limit else None
 
 
@@ -141,9 +150,11 @@ def _shortened(target: str, tail: str) -> str | None:
     return None if target == tail_of(tail) else target
 
 
-def _link(tail: str, kind: LinkKind, target: str | None, *rest: Any) -> Link:
-    """Gives the link of the columns _LINK."""
-    return Link(kind, tail_of(tail) if target is None else target, *rest)
+def _edge(source: str, target: str | None, columns: Sequence[Any], file: str | None = None) -> Edge:
+    """Gives the edge of the columns _LINK."""
+    tail, kind, written, rel, heading, alias, line, origin, review, updated = columns
+    link = Link(kind, tail_of(tail) if written is None else written, rel, heading, alias, line)
+    return Edge(source, target, link, origin, review, updated, file)
 
 
 def _after_unresolved(row: Sequence[Any]) -> str:
@@ -163,4 +174,4 @@ def _incoming(lookup: Lookup, page: Named) -> Iterator[Edge]:
     for source, key, exact, *link in rows:
         target = lookup.target(Form(link[0], bool(exact)), folder_of(key))
         if target is not None and target.number == page.number:
-            yield Edge(source, page.path, _link(*link))
+            yield _edge(source, page.path, link)
