@@ -1,34 +1,71 @@
 """Reads what clients send as a tool's arguments: what is plausible is taken, what is not is refused with a hint.
 
 Models send numbers as text, text as numbers, lists as JSON text, and null for what they leave out. A name that the
-tool does not have is refused, because what it was meant to say would be lost.
+tool does not have is refused, because what it was meant to say would be lost; a few that can mean but one are taken.
 """
 
 import json
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pcpd.errors import Usage
+from pcpd.mcp_server.uris import PAGES, path_of
 
 Arguments = Mapping[str, Any]
 
 _HINT = "see the tool's input schema"
 _LARGEST = 2**53
+_LONGEST_NAME = 60
+
+_OTHER_NAMES: Mapping[str, Sequence[str]] = {
+    "query": ("q",),
+    "path": ("page", "file", "uri"),
+    "content": ("text", "body", "new_text"),
+    "old_text": ("old", "old_str"),
+}
+"""Other names under which models send an argument, and which could mean nothing else."""
+
+_NEAR: Mapping[str, str] = {
+    "max_results": "limit",
+    "top_k": "limit",
+    "count": "limit",
+    "directory": "folder",
+    "version": "if_version",
+    "revision": "rev",
+    "operation": "op",
+    "new_path": "to",
+    "destination": "to",
+}
+"""What may have been meant by names that are refused: not the same thing everywhere, or too different."""
+
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
 
 
-def check_names(arguments: Arguments, known: Collection[str]) -> None:
-    """Raises `Usage` (`tool.argument`) for an argument that the tool does not have."""
-    unknown = [name for name in arguments if name not in known]
-    if unknown:
-        raise Usage(
-            "tool.argument",
-            f"the tool has no argument `{unknown[0][:60]}`",
-            hint=f"it has: {', '.join(known)}",
-        )
+def named(arguments: Arguments, known: Collection[str]) -> dict[str, Any]:
+    """Gives the arguments under the tool's own names.
+
+    Raises `Usage` (`tool.argument`) for one that the tool does not have; names it, and what may have been meant.
+    """
+    given = dict(arguments)
+    for name in known:
+        for other in _OTHER_NAMES.get(name, ()):
+            if other in given and other not in known and given.get(name) is None:
+                given[name] = given.pop(other)
+    for name in given:
+        if name not in known:
+            raise Usage(
+                "tool.argument",
+                f"the tool has no argument `{name[:_LONGEST_NAME]}`",
+                hint=f"{_meant(name[:_LONGEST_NAME], known)}it has: {', '.join(known)}",
+            )
+    return given
 
 
 def text(arguments: Arguments, name: str) -> str:
-    """Gives an argument that must be there."""
+    """Gives an argument that must be there; it may be empty."""
     value = optional(arguments, name)
     if value is None:
         raise Usage("tool.argument", f"`{name}` is missing", hint=_HINT)
@@ -45,6 +82,30 @@ def optional(arguments: Arguments, name: str) -> str | None:
     return value
 
 
+def page(arguments: Arguments, name: str = "path") -> str:
+    """Gives the path of a page that must be named."""
+    path = optional_page(arguments, name)
+    if path is None:
+        raise Usage("tool.argument", f"`{name}` is missing", hint="such as notes/boiler")
+    return path
+
+
+def optional_page(arguments: Arguments, name: str = "path") -> str | None:
+    """Gives the path of a page, or None. Taken too: `/a/b`, `[[a/b|words]]`, `pcp://page/a/b`; acts take `a/b.md`."""
+    said = (optional(arguments, name) or "").strip()
+    link = _WIKI_LINK.fullmatch(said)
+    if link:
+        said = link[1].strip()
+    elif said[: len(PAGES)].lower() == PAGES:
+        said = path_of(said) or ""
+    return said.removeprefix("/") or None
+
+
+def version(arguments: Arguments, name: str = "if_version") -> str | None:
+    """Gives the version that a change is based on, or None; quotes around it are left off."""
+    return (optional(arguments, name) or "").strip().strip('"') or None
+
+
 def number(arguments: Arguments, name: str, default: int, *, least: int = 0, most: int = _LARGEST) -> int:
     """Gives a whole number, at most `most`; text and decimals that say one are taken."""
     value = arguments.get(name)
@@ -54,6 +115,23 @@ def number(arguments: Arguments, name: str, default: int, *, least: int = 0, mos
     if whole is None or whole < least:
         raise Usage("tool.argument", f"`{name}` must be a whole number, at least {least}", hint=_HINT)
     return min(whole, most)
+
+
+def truth(arguments: Arguments, name: str) -> bool:
+    """Gives a truth value, false where there is none; text and numbers that say one are taken."""
+    value = arguments.get(name)
+    said = _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str | int | float) else None
+    if value is not None and said is None:
+        raise Usage("tool.argument", f"`{name}` must be true or false", hint=_HINT)
+    return bool(said)
+
+
+def choice(arguments: Arguments, name: str, options: Sequence[str]) -> str:
+    """Gives one of the options, which must be named; case and hyphens do not matter."""
+    said = text(arguments, name).strip().lower().replace("-", "_")
+    if said not in options:
+        raise Usage("tool.argument", f"`{name}` must be one of {', '.join(options)}", hint=_HINT)
+    return said
 
 
 def texts(arguments: Arguments, name: str) -> list[str] | None:
@@ -68,6 +146,13 @@ def texts(arguments: Arguments, name: str) -> list[str] | None:
         )
     said = [item if isinstance(item, str) else json.dumps(item) for item in found]
     return [item.strip() for item in said if item.strip()]
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    """Gives the question whether an argument of a similar name was meant, if there is one."""
+    near = _NEAR.get(name.lower())
+    found = [near] if near in known else get_close_matches(name.lower(), known, n=1)
+    return f"did you mean `{found[0]}`? " if found else ""
 
 
 def _whole(value: object) -> int | None:
