@@ -103,6 +103,25 @@ class AccessFile:
             self._replace(data, after, Access((*kept, *narrowed)))
             return len(numbers)
 
+    def take_back(self, grant: Grant) -> bool:
+        """Takes away the grant that is equal to this one, and no other; tells whether there was one.
+
+        Returns when it is on the disk. Raises as `grant` does.
+        """
+        with self._lock:
+            data, access = self._for_edit()
+            if data is None or grant not in access.grants:
+                return False
+            number = access.grants.index(grant)
+            kept = tuple(each for n, each in enumerate(access.grants) if n != number)
+            self._replace(data, lists.remove_items(data, "grants", [number]), Access(kept))
+            return True
+
+    def check(self) -> None:
+        """Raises what an edit would be refused with because the file is wrong or not to be trusted."""
+        with self._lock:
+            self._for_edit()
+
     def _load(self) -> None:
         try:
             data = read_owned(self.path, uid=self._uid, limit=SIZE_LIMIT)

@@ -1,7 +1,7 @@
 """Routes of what agents may do: tokens and grants. For the person alone."""
 
 from fastapi import APIRouter, Depends, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from pcpd.api.caller import OwnerOf, answered, person_of
 from pcpd.memory import consent
@@ -10,9 +10,10 @@ router = APIRouter(dependencies=[Depends(person_of)])
 
 
 class TokenBody(BaseModel):
-    """The principal that a token is for."""
+    """The principal that a token is for, and what to call it in lists."""
 
     principal: str
+    label: str = Field(default="", max_length=200)
 
 
 class GrantBody(BaseModel):
@@ -25,6 +26,10 @@ class GrantBody(BaseModel):
     sensitivity: str = "normal"
     until: str | None = None
 
+    def wish(self) -> consent.Wish:
+        """Gives it as acts take it."""
+        return consent.Wish(**self.model_dump())
+
 
 class RevokeBody(BaseModel):
     """Whose grants and tokens, or which single token, are taken back."""
@@ -36,7 +41,7 @@ class RevokeBody(BaseModel):
 @router.post("/tokens")
 async def create_token(owner: OwnerOf, body: TokenBody) -> Response:
     """Makes a token; it is shown this once."""
-    return await answered(owner, lambda: consent.create_token(owner.memory, body.principal))
+    return await answered(owner, lambda: consent.create_token(owner.memory, body.principal, label=body.label))
 
 
 @router.get("/tokens")
@@ -48,13 +53,31 @@ async def tokens(owner: OwnerOf) -> Response:
 @router.post("/grants")
 async def grant(owner: OwnerOf, body: GrantBody) -> Response:
     """Writes a grant to access.yaml."""
-    return await answered(owner, lambda: consent.grant(owner.memory, consent.Wish(**body.model_dump())))
+    return await answered(owner, lambda: consent.grant(owner.memory, body.wish()))
 
 
 @router.get("/grants")
 async def grants(owner: OwnerOf) -> Response:
     """Lists the grants in force."""
     return await answered(owner, lambda: consent.grants(owner.memory))
+
+
+@router.post("/grants/preview")
+async def preview(owner: OwnerOf, body: GrantBody) -> Response:
+    """Tells what a grant would give, with examples; changes nothing."""
+    return await answered(owner, lambda: consent.preview(owner.memory, body.wish()))
+
+
+@router.post("/grants/take-back")
+async def take_back(owner: OwnerOf, body: GrantBody) -> Response:
+    """Takes away the one grant that is equal to this."""
+    return await answered(owner, lambda: consent.take_back(owner.memory, body.wish()))
+
+
+@router.get("/principals")
+async def principals(owner: OwnerOf) -> Response:
+    """Tells of each principal which tokens and grants it has, and when it was last seen."""
+    return await answered(owner, lambda: consent.standings(owner.memory))
 
 
 @router.post("/revoke")

@@ -15,6 +15,8 @@ from pcpd.ledger.ledger import Ledger
 from pcpd.sqlite import Reads, Transaction
 
 KEY = "audit"
+LOOKED_BACK = 100_000
+"""Rows among which a principal's last act is looked for: a trail may have millions."""
 
 COLUMNS = "number, id, at, principal, action, channel, categories, outcome, object_ids, counts, duration_ms"
 _ADD = f"INSERT INTO audit ({COLUMNS}, mac) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -125,6 +127,17 @@ def where_of(wanted: Filter) -> tuple[str, list[object]]:
     }
     given = {condition: value for condition, value in asked.items() if value is not None}
     return " AND ".join(given) or "TRUE", list(given.values())
+
+
+def last_acts(ledger: Ledger) -> dict[str, str]:
+    """Gives when each principal last did something, as far as the newest rows tell (`LOOKED_BACK`)."""
+    with ledger.beside() as connection:
+        found = connection.execute(
+            "SELECT principal, at, max(number) FROM"
+            " (SELECT principal, at, number FROM audit ORDER BY number DESC LIMIT ?) GROUP BY principal",
+            (LOOKED_BACK,),
+        ).fetchall()
+    return {str(row["principal"]): str(row["at"]) for row in found}
 
 
 def object_numbers(ledger: Ledger, paths: Iterable[str]) -> list[int]:

@@ -3,6 +3,9 @@
 from dataclasses import asdict, dataclass
 
 from pcpd.errors import NotFound, Usage
+from pcpd.index import listing as page_rows
+from pcpd.index.visible import EVERYTHING
+from pcpd.ledger import audit
 from pcpd.ledger import tokens as token_rows
 from pcpd.memory import reconcile
 from pcpd.memory.identity import CONTEXT_FILE
@@ -11,8 +14,10 @@ from pcpd.memory.memory import Memory
 from pcpd.pages.times import to_z
 from pcpd.policy import principals
 from pcpd.policy.context import add_principal
-from pcpd.policy.grants import CATEGORIES, RIGHTS, Grant, parse_until
+from pcpd.policy.decide import Principal, visibility
+from pcpd.policy.grants import CATEGORIES, RIGHTS, SENSITIVITIES, Access, Grant, parse_until
 
+EXAMPLES = 3
 DEFAULT_CATEGORIES = ("semantic", "episodic", "procedural", "profile")
 
 
@@ -28,10 +33,45 @@ class Wish:
     until: str | None = None
 
 
-def create_token(memory: Memory, principal: str) -> dict[str, object]:
-    """Makes a token for a principal, who is added to the context as an agent when missing."""
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a grant would give, before anybody agreed to it.
+
+    `is_there`: an equal one is in force. `pages` and `titles` are what the principal could read by it alone, the
+    newest first; `closed` counts the other pages. `others` are the grants it has besides. `features` and
+    `partitions` are the context's, `profile` the page that it names; `state` is the vault's folder on this device.
+    """
+
+    grant: dict[str, object]
+    is_there: bool
+    pages: int
+    closed: int
+    titles: tuple[str, ...]
+    others: tuple[dict[str, object], ...]
+    features: tuple[str, ...]
+    partitions: tuple[str, ...]
+    profile: str | None
+    notice: str | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One principal: its good tokens, its grants in force, and its last act as the audit trail has it."""
+
+    principal: str
+    tokens: tuple[str, ...]
+    grants: tuple[dict[str, object], ...]
+    last_used: str | None
+
+
+def create_token(memory: Memory, principal: str, *, label: str = "") -> dict[str, object]:
+    """Makes a token for a principal, who is added to the context as an agent when missing.
+
+    `label` says to people what it is for.
+    """
     _introduce(memory, principal)
-    made = token_rows.create(memory.ledger, principal)
+    made = token_rows.create(memory.ledger, principal, label=label)
     return {"token": made.token, "id": made.id}
 
 
@@ -47,6 +87,71 @@ def grant(memory: Memory, wish: Wish) -> dict[str, object]:
     added = memory.access.grant(wanted)
     memory.listeners.tell()
     return {"granted": added, "grant": _shown(wanted)}
+
+
+def preview(memory: Memory, wish: Wish) -> Preview:
+    """Tells what a grant would give; changes nothing.
+
+    Raises what writing it would raise, also because access.yaml is wrong, and `Usage` (`consent.removed`) for a
+    principal that context.yaml calls removed.
+    """
+    wanted = _grant_of(memory, wish)
+    if any(
+        each.status == "removed" and principals.covers(each.id, wish.principal)
+        for each in memory.context.principals
+    ):
+        raise Usage(
+            "consent.removed",
+            f"{CONTEXT_FILE} calls {wish.principal} removed, so a grant to it has no effect",
+            hint="set its status to active there first, or choose another name with --principal",
+        )
+    memory.access.check()
+    present = [each for each in memory.grants().grants if each.principal == wish.principal]
+    now = memory.clock.now()
+    visible = visibility(Access((wanted,)), Principal(wish.principal), now)
+    with memory.index.reader() as conn:
+        shown = page_rows.recent(conn, visible, limit=EXAMPLES)
+        total = page_rows.recent(conn, EVERYTHING, limit=1).total
+    return Preview(
+        grant=_shown(wanted),
+        is_there=wanted in present,
+        pages=shown.total,
+        closed=total - shown.total,
+        titles=tuple(row.title for row in shown.pages),
+        others=tuple(_shown(each) for each in present if each != wanted),
+        features=memory.context.features,
+        partitions=tuple(each.name for each in memory.context.partitions),
+        profile=memory.context.profile,
+        notice=memory.access.notice,
+        state=str(memory.place.state),
+    )
+
+
+def take_back(memory: Memory, wish: Wish) -> dict[str, object]:
+    """Takes away the grant that is equal to the wish, and no other."""
+    return {"grants": int(memory.access.take_back(_grant_of(memory, wish)))}
+
+
+def standings(memory: Memory) -> dict[str, object]:
+    """Tells of every principal with a token or a grant how it stands, and where the vault's state lies."""
+    good = [row for row in token_rows.listing(memory.ledger) if row.revoked_at is None]
+    access = memory.grants()
+    names = sorted({row.principal for row in good} | {each.principal for each in access.grants})
+    last = audit.last_acts(memory.ledger)
+    rows = [
+        Standing(
+            principal=name,
+            tokens=tuple(row.id for row in good if row.principal == name),
+            grants=tuple(_shown(each) for each in access.grants if each.principal == name),
+            last_used=last.get(name),
+        )
+        for name in names
+    ]
+    return {
+        "principals": [asdict(row) for row in rows],
+        "notice": memory.access.notice,
+        "state": str(memory.place.state),
+    }
 
 
 def grants(memory: Memory) -> dict[str, object]:
@@ -89,6 +194,7 @@ def _grant_of(memory: Memory, wish: Wish) -> Grant:
     for name, values, known in (
         ("rights", wish.rights, RIGHTS),
         ("categories", wish.categories or [], CATEGORIES),
+        ("sensitivity", [wish.sensitivity], SENSITIVITIES),
     ):
         unknown = [value for value in values if value not in known]
         if unknown:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from pcpd.errors import Invalid
-from pcpd.memory import consent
+from pcpd.errors import Invalid, Usage
+from pcpd.memory import consent, read
 from tests.vaults import Opened
+from tests.waiting import until
 
 
 def wish(until: str) -> consent.Wish:
@@ -35,3 +36,107 @@ def test_a_token_for_somebody_new_lists_them_as_an_agent_and_revoking_ends_it(op
     consent.grant(opened.memory, wish("2027-01-01"))
     assert consent.revoke(opened.memory, principal="agent:claude", token=None) == {"grants": 1, "tokens": 1}
     assert file.read_text() == after
+
+
+PAGES = {
+    "boiler.md": "---\ntitle: Boiler\n---\nGas.\n",
+    "me.md": "About me.\n",
+    "talk.md": "---\nx_session: s1\n---\nHello.\n",
+    "diary.md": "---\nsensitivity: sensitive\n---\nSecret.\n",
+    "plan.md": "---\npartition: work\n---\nPlan.\n",
+    "idea.md": "---\nreview: {state: proposed}\n---\nIdea.\n",
+}
+
+
+def filled(opened: Opened) -> Opened:
+    """The vault with a page of each kind."""
+    for file, text in PAGES.items():
+        opened.save(file, text)
+    until(lambda: read.list_pages(opened.memory, opened.person).total == len(PAGES))
+    return opened
+
+
+def test_a_preview_tells_what_a_grant_would_give_and_changes_nothing(opened: Opened) -> None:
+    """Pages by count and by example; what stays closed is counted and not named."""
+    filled(opened)
+    context = (opened.root / ".pcp" / "context.yaml").read_bytes()
+    shown = consent.preview(opened.memory, consent.Wish("agent:new", ["read", "propose"]))
+    assert (shown.pages, shown.closed, set(shown.titles)) == (2, 4, {"Boiler", "me"})
+    assert shown.grant["categories"] == ("semantic", "episodic", "procedural", "profile")
+    assert (shown.is_there, shown.others, shown.notice) == (False, (), None)
+    assert consent.grants(opened.memory)["grants"] == []
+    assert (opened.root / ".pcp" / "context.yaml").read_bytes() == context
+
+
+def test_a_preview_names_the_grants_that_are_there_already(opened: Opened) -> None:
+    """An equal one, and those that the principal would have besides."""
+    consent.grant(opened.memory, consent.Wish("agent:a", ["read"]))
+    consent.grant(opened.memory, consent.Wish("agent:a", ["read", "write"], partitions=["work"]))
+    shown = consent.preview(opened.memory, consent.Wish("agent:a", ["read"]))
+    assert shown.is_there
+    assert [each["partitions"] for each in shown.others] == [("work",)]
+
+
+def test_without_the_right_to_read_a_preview_promises_no_page(opened: Opened) -> None:
+    """`propose` alone shows nothing."""
+    filled(opened)
+    assert consent.preview(opened.memory, consent.Wish("agent:a", ["propose"])).pages == 0
+
+
+def test_who_was_removed_from_the_context_is_not_connected(opened: Opened) -> None:
+    """A grant would have no effect, and taking somebody back is the person's own edit."""
+    file = opened.root / ".pcp" / "context.yaml"
+    text = file.read_text()
+    opened.save(
+        ".pcp/context.yaml",
+        text.replace("principals:\n", "principals:\n  - {id: agent:a, role: agent, status: removed}\n"),
+    )
+    until(lambda: any(each.status == "removed" for each in opened.memory.context.principals))
+    for name in ("agent:a", "agent:a/2"):
+        with pytest.raises(Usage) as refused:
+            consent.preview(opened.memory, consent.Wish(name, ["read"]))
+        assert refused.value.code == "consent.removed"
+
+
+def test_with_a_broken_access_file_consent_begins_with_that(opened: Opened) -> None:
+    """Nothing is asked for that could not be written; what is in force stays in force, and is told."""
+    consent.grant(opened.memory, consent.Wish("agent:a", ["read"]))
+    opened.memory.access.path.write_text("grants:\n  - {principal: agent:a, rights: everything}\n")
+    with pytest.raises(Invalid) as refused:
+        consent.preview(opened.memory, consent.Wish("agent:b", ["read"]))
+    assert refused.value.code == "access.invalid"
+    listed = consent.grants(opened.memory)
+    assert "the last good one stays in force" in str(listed["notice"])
+    assert "the last good one stays in force" in str(consent.standings(opened.memory)["notice"])
+
+
+def test_one_grant_is_taken_back_and_its_neighbours_stay(opened: Opened) -> None:
+    """Only the equal one: what the person granted by hand is theirs."""
+    narrow, wide = consent.Wish("agent:a", ["read"]), consent.Wish("agent:a", ["read"], partitions=["work"])
+    consent.grant(opened.memory, narrow)
+    before = opened.memory.access.path.read_bytes()
+    consent.grant(opened.memory, wide)
+    assert consent.take_back(opened.memory, wide) == {"grants": 1}
+    assert opened.memory.access.path.read_bytes() == before
+    assert consent.take_back(opened.memory, wide) == {"grants": 0}
+
+
+def test_standings_tell_of_good_tokens_grants_and_the_last_act(opened: Opened) -> None:
+    """Revoked tokens are no longer good; somebody who never came has no last act."""
+    made = consent.create_token(opened.memory, "agent:a", label="connect a")
+    gone = consent.create_token(opened.memory, "agent:a")
+    consent.revoke(opened.memory, principal=None, token=str(gone["id"]))
+    consent.grant(opened.memory, consent.Wish("agent:b", ["read"]))
+    read.list_pages(opened.memory, opened.agent("agent:b"))
+    rows = {row["principal"]: row for row in consent.standings(opened.memory)["principals"]}  # type: ignore[attr-defined]
+    assert rows["agent:a"]["tokens"] == (made["id"],)
+    assert (rows["agent:a"]["grants"], rows["agent:a"]["last_used"]) == ((), None)
+    assert len(rows["agent:b"]["grants"]) == 1
+    assert str(rows["agent:b"]["last_used"]).endswith("Z")
+
+
+def test_a_sensitivity_that_is_none_is_refused_in_words(opened: Opened) -> None:
+    """As other values are that access.yaml would not take."""
+    with pytest.raises(Usage) as refused:
+        consent.grant(opened.memory, consent.Wish("agent:a", ["read"], sensitivity="secret"))
+    assert refused.value.code == "consent.unknown"
