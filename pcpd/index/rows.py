@@ -86,6 +86,13 @@ class PageRow:
         """What `policy.decide` answers from."""
         return Facts(self.path, self.partition, self.category, self.sensitivity, self.hidden)
 
+    @property
+    def said(self) -> Declared:
+        """What the page itself says of them."""
+        return Declared(
+            self.path, self.type, self.declared, self.sensitivity, self.review_state, self.is_conversation
+        )
+
 
 PAGE_COLUMNS = (
     "p.path, p.title, p.own_id, p.type, p.declared, p.partition, p.category, p.sensitivity, p.hidden,"
