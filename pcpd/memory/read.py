@@ -35,13 +35,17 @@ Fit = Callable[[Sequence[Any]], int]
 
 @dataclass(frozen=True)
 class PageRead:
-    """One page as it is on disk: its bytes, and the version to name when changing it."""
+    """One page as it is on disk: its bytes, and the version to name when changing it.
+
+    `known` is what the index has of just these bytes, where it does.
+    """
 
     path: PagePath
     data: bytes
     version: str
     category: str
     changed_ns: int
+    known: PageRow | None = None
 
     @property
     def file(self) -> str:
@@ -52,6 +56,16 @@ class PageRead:
     def page(self) -> Page:
         """What the bytes say. They are taken apart when that is first asked for."""
         return parse(self.path, self.data)
+
+    @property
+    def origin(self) -> str:
+        """Where the page comes from: user, agent, import or consolidation."""
+        return (self.known.origin if self.known else self.page.origin) or "user"
+
+    @property
+    def review(self) -> str | None:
+        """How far its review is, if any took place."""
+        return self.known.review_state if self.known else self.page.review_state
 
     @property
     def updated(self) -> str:
@@ -125,12 +139,12 @@ def _read(memory: Memory, caller: Caller, path: PagePath, named: Sequence[PageRo
         read = memory.files.read(path.file, SIZE_LIMIT + 1)
     except FileNotFoundError:
         return None
-    known = (row.said for row in named if row.path == path and row.version == read.version)
-    said = next(known, None) or Declared.of(parse(path, read.data))
+    known = next((row for row in named if row.path == path and row.version == read.version), None)
+    said = known.said if known else Declared.of(parse(path, read.data))
     facts = facts_under(memory.context, said)
     if not memory.may(caller, "read", facts).allowed:
         return None
-    return PageRead(path, read.data, read.version, facts.category, read.stat.mtime_ns)
+    return PageRead(path, read.data, read.version, facts.category, read.stat.mtime_ns, known)
 
 
 def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
