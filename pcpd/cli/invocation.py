@@ -11,7 +11,7 @@ import click
 from pcpd.errors import NotFound
 
 if TYPE_CHECKING:
-    from pcpd.client.http import Answer
+    from pcpd.client.http import Answer, Connection
     from pcpd.settings import Settings
 
 MARK = Path(".pcp") / "context.yaml"
@@ -67,6 +67,19 @@ class Invocation:
         """Asks the vault's owner, started if there is none; shows progress on anything over a second."""
         from pcpd.cli import progress
         from pcpd.client import owner
+
+        root, settings = self.root(), self.settings
+
+        def exchange() -> "Answer":
+            return self.connection(wait_ready=wait_ready).request(
+                method, route, query=query, body=body, headers=headers
+            )
+
+        return progress.run(exchange, lambda: owner.work(root, settings))
+
+    def connection(self, *, wait_ready: bool = True) -> "Connection":
+        """Connects to the vault's owner, started if there is none."""
+        from pcpd.client import owner
         from pcpd.client.http import Connection
 
         root, settings = self.root(), self.settings
@@ -74,12 +87,7 @@ class Invocation:
         def present() -> owner.Owner:
             return owner.ensure_owner(root, settings, self.environ, wait_ready=wait_ready)
 
-        def exchange() -> "Answer":
-            return Connection(present(), present).request(
-                method, route, query=query, body=body, headers=headers
-            )
-
-        return progress.run(exchange, lambda: owner.work(root, settings))
+        return Connection(present(), present)
 
 
 def common(command: F) -> F:

@@ -42,6 +42,7 @@ COMMANDS = {
     "token": "consent",
     "grant": "consent",
     "revoke": "consent",
+    "audit": "audit",
     "mcp": "mcp",
     "config": "config",
     "service": "service",

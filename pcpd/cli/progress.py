@@ -36,6 +36,14 @@ class _Job(Generic[T]):
         return self._result[0]
 
 
+def wait(act: Callable[[], T], glance: Callable[[], None]) -> T:
+    """Gives what `act` gives, however long it takes, without a word. Ctrl-C and what `glance` raises end the wait."""
+    job = _Job(act)
+    while not job.done.wait(GLANCE_S):
+        glance()
+    return job.result()
+
+
 def run(act: Callable[[], T], work: Callable[[], Mapping[str, object] | None]) -> T:
     """Gives what `act` gives. Ctrl-C ends the wait at once.
 
