@@ -6,11 +6,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
-from pcpd.api import consent, history, pages, search, upkeep
+from pcpd.api import audit, consent, events, history, pages, search, upkeep
 from pcpd.api.caller import Served
 from pcpd.api.edge import Edge, Heads
 from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
 from pcpd.api.paths import PREFIX, methods_of
+from pcpd.api.streams import Streams
 from pcpd.errors import PcpError
 from pcpd.gate.credentials import Credentials
 from pcpd.gate.guard import Gate
@@ -38,6 +39,7 @@ def routes(served: Served) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.owner = served
+    app.state.streams = Streams(served.memory)
     for kind in (PcpError, OSError):
         app.add_exception_handler(kind, on_error)
     app.add_exception_handler(ClientDisconnect, on_gone)
@@ -45,7 +47,7 @@ def routes(served: Served) -> FastAPI:
     app.add_exception_handler(RequestValidationError, on_malformed)
     app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)
     app.add_exception_handler(HTTPException, on_no_route)
-    for door in (upkeep, search, pages, history, consent):
+    for door in (upkeep, search, pages, history, events, consent, audit):
         app.include_router(door.router, prefix=PREFIX)
     app.state.methods = methods_of(app.routes)
     return app

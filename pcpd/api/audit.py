@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -95,23 +94,26 @@ async def proof(owner: OwnerOf) -> Response:
 
 
 async def _when_there_are_some(owner: Served, act: Callable[[], AuditList], wait_s: float) -> Json:
-    """Answers once there are rows, or when the time is over."""
+    """Answers once there are rows, when the time is over, or when the owner ends."""
     loop = asyncio.get_running_loop()
     news, ends_at = asyncio.Event(), loop.time() + wait_s
 
     def wake() -> None:
         loop.call_soon_threadsafe(news.set)
 
-    unlisten = trail.listen(owner.memory, wake)
+    unlisten, ending = trail.listen(owner.memory, wake), asyncio.create_task(owner.until())
     try:
         while True:
             news.clear()
             found = await in_thread(owner, act, before_ready=True)
             left_s = ends_at - loop.time()
-            if found.rows or left_s <= 0:
+            if found.rows or left_s <= 0 or ending.done():
                 return answer(found)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), left_s)
+            woken = asyncio.create_task(news.wait())
+            await asyncio.wait({woken, ending}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            if news.is_set():
                 await asyncio.sleep(BREATH_S)
     finally:
         unlisten()
+        ending.cancel()

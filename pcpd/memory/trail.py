@@ -47,7 +47,8 @@ class Asked:
 class Told:
     """One row as it is told. `paths` has a path for each page that the row names, or None where it was erased.
 
-    For an agent also None where it may not see the page today; and `object_ids` are left out.
+    For an agent `object_ids` are left out, and `paths` has only those of pages that it may see today: a row of a
+    refusal may name a page that is there and that the agent was not told of.
     """
 
     id: str
@@ -202,7 +203,7 @@ def _told(memory: Memory, caller: Caller, positions: Positions, found: Sequence[
             categories=row.categories,
             outcome=row.outcome,
             object_ids=row.object_ids if is_person else (),
-            paths=tuple(paths.get(number) for number in row.object_ids),
+            paths=tuple(paths.get(number) for number in row.object_ids if is_person or number in paths),
             counts=row.counts,
             duration_ms=row.duration_ms,
         )

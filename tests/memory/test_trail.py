@@ -100,13 +100,30 @@ def test_an_agent_sees_the_paths_that_it_may_see_today(busy: Opened) -> None:
     a = busy.agent("agent:a")
     busy.memory.access.revoke("agent:a")
     busy.memory.access.grant(Grant("agent:a", ("personal",), CATEGORIES, ("read",)))
-    assert [row.paths for row in look(busy, a).rows] == [("new",), (None,), ("boiler",)]
+    assert [row.paths for row in look(busy, a).rows] == [("new",), (), ("boiler",)]
     assert look(busy, a, Asked(page="secret")).rows == ()
     assert [row.paths for row in look(busy, a, Asked(page="boiler", action="read_page")).rows] == [
         ("boiler",)
     ]
     busy.memory.access.revoke("agent:a")
-    assert {row.paths for row in look(busy, a).rows if row.action != trail.ACTION} == {(None,)}
+    assert {row.paths for row in look(busy, a).rows} == {()}
+
+
+def test_an_agent_learns_of_no_page_from_the_rows_of_its_refusals(busy: Opened) -> None:
+    """The person is told which page was refused; for the agent a page that is there is like one that is not."""
+    b = busy.agent("agent:b")
+    audit.record(
+        busy.memory.ledger,
+        [
+            audit.AuditRow(
+                "2026-11-30T12:00:00Z", "agent:b", "read_page", "mcp", "page.not-found", object_ids=ids
+            )
+            for ids in ((2,), ())
+        ],
+    )
+    assert [row.paths for row in look(busy).rows[:2]] == [(), ("secret",)]
+    told = [replace(row, id="") for row in look(busy, b).rows[:2]]
+    assert told[0] == told[1]
 
 
 def test_an_agents_look_is_an_act_and_a_persons_is_none(busy: Opened) -> None:
