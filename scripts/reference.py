@@ -1,4 +1,4 @@
-"""The parts of the documentation that come from the code: commands, error codes.
+"""The parts of the documentation that come from the code: commands, MCP tools, error codes.
 
 `scripts/docs` writes them; tests/docs holds the pages to them.
 """
@@ -6,18 +6,23 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from pcpd.cli.main import cli
+from pcpd.mcp_server.tool import Schema, Tool
+from pcpd.mcp_server.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = re.compile(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z0-9]+)*")
 _FILES = re.compile(r".*\.(json|sock|sqlite|yaml|lock|md|py|tmp|log|toml|sql|html|txt)")
 _NO_ERRORS = {"get", "scalar", "one_of", "Path"}
 """Calls whose first argument looks like a code and is a key of front matter, of git's configuration, a file."""
+
+MCP_MARK = "<!-- From here on written by `scripts/docs`, from the tools themselves. -->"
 
 _HEAD = """# Commands
 
@@ -57,6 +62,55 @@ def _section(command: click.Command, context: click.Context, level: int) -> str:
     return f"{'#' * level} {context.command_path}\n\n```text\n{text.strip()}\n```\n"
 
 
+def mcp_page() -> str:
+    """Gives docs/mcp.md: what a person has written there, and below it the tools."""
+    head, mark, _ = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8").partition(MCP_MARK)
+    return head + mark + "\n\n" + "\n".join(_tool(tool) for tool in TOOLS)
+
+
+def _tool(tool: Tool) -> str:
+    effect = tool.effect
+    hints = "reads only" if effect.reads_only else "can remove or replace" if effect.destroys else "changes"
+    repeats = (
+        ""
+        if effect.reads_only
+        else "; a second call does no more"
+        if effect.repeats
+        else "; each call counts"
+    )
+    said = f"{tool.title} ({hints}{repeats}). {tool.description}"
+    parts = [f"### {tool.name}", "", textwrap.fill(said, 118, break_on_hyphens=False), ""]
+    if tool.properties:
+        parts += ["| argument | type | |", "| --- | --- | --- |"]
+        parts += [_argument(tool, name, schema) for name, schema in tool.properties.items()]
+        parts.append("")
+    parts += ["| the answer has | type | |", "| --- | --- | --- |", *_keys("", tool.gives), ""]
+    return "\n".join(parts)
+
+
+def _argument(tool: Tool, name: str, schema: Schema) -> str:
+    needed = ", needed" if name in tool.required else ""
+    among = f" One of {', '.join(f'`{each}`' for each in schema['enum'])}." if "enum" in schema else ""
+    return f"| `{name}` | {_type(schema)}{needed} | {_cell(schema['description'] + among)} |"
+
+
+def _keys(above: str, keys: Mapping[str, Schema]) -> Iterator[str]:
+    for name, schema in keys.items():
+        yield f"| `{above}{name}` | {_type(schema)} | {_cell(schema.get('description', ''))} |"
+        inner = schema.get("items", schema)
+        yield from _keys(f"{above}{name}{'[]' if 'items' in schema else ''}.", inner.get("properties", {}))
+
+
+def _type(schema: Schema) -> str:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    of = f" of {schema['items']['type']}s" if "items" in schema else ""
+    return " or ".join(kinds) + of
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def error_codes() -> set[str]:
     """Gives every error or problem code that the code raises: `room.what`, first in a call."""
     found = set()
@@ -83,6 +137,7 @@ def explained_codes() -> set[str]:
 def main() -> int:
     """Writes what can be written and names what a person must explain."""
     (ROOT / "docs" / "cli.md").write_text(cli_page(), encoding="utf-8")
+    (ROOT / "docs" / "mcp.md").write_text(mcp_page(), encoding="utf-8")
     missing, stale = error_codes() - explained_codes(), explained_codes() - error_codes()
     for code in sorted(missing):
         print(f"docs/troubleshooting.md does not explain {code}", file=sys.stderr)

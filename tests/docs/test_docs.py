@@ -51,6 +51,12 @@ def test_command_reference_is_what_the_commands_say() -> None:
     assert read(DOCS / "cli.md") == reference.cli_page()
 
 
+def test_mcp_reference_is_what_the_tools_say() -> None:
+    """`scripts/docs` writes it again below its mark; above it a person does."""
+    assert reference.MCP_MARK in read(DOCS / "mcp.md")
+    assert read(DOCS / "mcp.md") == reference.mcp_page()
+
+
 def test_every_command_and_option_has_help() -> None:
     """A first line without a full stop, and a word on each option."""
     with click.Context(cli, info_name="pcpd") as top:
