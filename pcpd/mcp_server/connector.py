@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from pcpd.mcp_server.answers import DATA_NOTE, TITLE_BYTES, Shape, source
+from pcpd.mcp_server.answers import DATA_NOTE, TITLE_BYTES, Shape, source_of, title_of
 from pcpd.mcp_server.arguments import Arguments, optional_page, page, text
 from pcpd.mcp_server.budget import cut, shortened
 from pcpd.mcp_server.tool import Answer, Tool, record, rows, string
@@ -34,17 +34,16 @@ def fetch(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     found = read.read_page(memory, caller, path)
     whole = found.data.decode("utf-8", "replace")
     content, following = cut(whole, min(int(part[1]) if part else 0, len(whole)))
-    where = source(found.page.origin, found.page.review_state, found.updated)
-    metadata = {key: value for key, value in where.items() if value}
+    metadata = {key: value for key, value in source_of(found).items() if value}
     if following is not None:
-        metadata["next_id"] = f"pcp://part/{following}/{found.page.path}"
+        metadata["next_id"] = f"pcp://part/{following}/{found.path}"
         metadata["cut"] = f"the page goes on: fetch next_id ({following} of {len(whole)} characters so far)"
     return _json(
         {
             "id": named,
-            "title": shortened(found.page.title, TITLE_BYTES),
+            "title": title_of(found),
             "text": content,
-            "url": uri_of(found.page.path),
+            "url": uri_of(found.path),
             "metadata": {**metadata, "note": DATA_NOTE},
         }
     )

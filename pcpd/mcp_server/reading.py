@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcpd.errors import Usage
-from pcpd.mcp_server.answers import DATA_NOTE, NOTE, SOURCE, TITLE_BYTES, WORD_BYTES, Shape, said, source
+from pcpd.mcp_server.answers import DATA_NOTE, NOTE, SOURCE, WORD_BYTES, Shape, said, source_of, title_of
 from pcpd.mcp_server.arguments import Arguments, number, optional, page, truth
 from pcpd.mcp_server.budget import cut, shortened
 from pcpd.mcp_server.tool import Answer, Tool, boolean, integer, maybe, rows, string
@@ -102,13 +102,13 @@ def _answer(found: PageRead, part: _Part) -> Answer:
     which = (
         f"version {version}" if version else f"for edits: if_version {edit_version}; not to be written back"
     )
-    where = source(found.page.origin, found.page.review_state, found.updated)
+    where = source_of(found)
     unit = "headings" if part.headings else f"of {part.characters} characters"
     more = [] if part.following is None else [f"[cut: read on with offset {part.following} ({unit})]"]
     data = {
-        "path": str(found.page.path),
-        "title": shortened(found.page.title, TITLE_BYTES),
-        "type": shortened(found.page.type, WORD_BYTES),
+        "path": str(found.path),
+        "title": title_of(found),
+        "type": shortened(found.known.type if found.known else found.page.type, WORD_BYTES),
         **where,
         "what": part.what,
         "version": version,
@@ -119,7 +119,7 @@ def _answer(found: PageRead, part: _Part) -> Answer:
         "next_offset": part.following,
         "note": DATA_NOTE,
     }
-    head = f"{found.page.path}: {part.what} ({which}; {said(where)}). {DATA_NOTE}"
+    head = f"{found.path}: {part.what} ({which}; {said(where)}). {DATA_NOTE}"
     return Answer("\n".join([head, "", *([part.content] if not headings else lines), *more]), data)
 
 
