@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pcpd.index import bookmarks
-from pcpd.index.resolve import is_storable, tail_of
+from pcpd.index.resolve import form_of, is_storable, tail_of
 from pcpd.index.rows import PAGE_COLUMNS, PAGE_TABLES, PageRow, page_row
-from pcpd.index.visible import where
+from pcpd.index.visible import EVERYTHING, where
 from pcpd.pages.paths import lookup_key
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
@@ -24,27 +24,50 @@ class PageList:
     cursor: str | None
 
 
-def find(reads: Reads, text: str) -> list[PageRow]:
-    """Gives the pages that may be meant: by path, else by its lookup form, else by id, else by file name.
+def find(reads: Reads, text: str, visible: Visibility = EVERYTHING) -> list[PageRow]:
+    """Gives the pages that may be meant, of those that the reader sees: by path, by its lookup form, by id, by file
+    name, by alias.
 
-    Several matches of one way are all given, by path: a clash, or a name in several folders.
+    The first way that finds some gives all of its own, by path: a clash, or a name in several folders.
     """
     if not is_storable(text):
         return []
-    wanted = text.removesuffix(".md").strip("/")
-    key = lookup_key(wanted)
-    tail = tail_of(key)
-    ways: tuple[tuple[str, tuple[str, ...]], ...] = (
-        ("p.key = ? AND p.path = ?", (key, wanted)),
-        ("p.key = ?", (key,)),
+    tail, alias = tail_of(_key(text)), form_of(text, "").tail
+    return at(reads, text, visible) or _first(
+        reads,
+        visible,
         ("p.own_id = ?", (text,)),
         ("(p.tail = ? OR (p.tail > ? AND p.tail < ?))", (tail, f"{tail}/", f"{tail}0")),
+        ("p.id IN (SELECT page FROM aliases WHERE tail = ?)", (alias,)),
     )
+
+
+def at(reads: Reads, text: str, visible: Visibility = EVERYTHING) -> list[PageRow]:
+    """Gives the pages at one path, of those that the reader sees: as it is spelled, else by its lookup form."""
+    if not is_storable(text):
+        return []
+    wanted, key = _wanted(text), _key(text)
+    return _first(reads, visible, ("p.key = ? AND p.path = ?", (key, wanted)), ("p.key = ?", (key,)))
+
+
+def _first(reads: Reads, visible: Visibility, *ways: tuple[str, tuple[str, ...]]) -> list[PageRow]:
+    """Gives what the first of several conditions finds that finds anything."""
+    sight, seen = where(visible)
     for condition, values in ways:
-        rows = reads.execute(f"{_SELECT} WHERE {condition} ORDER BY p.path", values).fetchall()
+        rows = reads.execute(
+            f"{_SELECT} WHERE {condition} AND {sight} ORDER BY p.path", (*values, *seen)
+        ).fetchall()
         if rows:
             return [page_row(row) for row in rows]
     return []
+
+
+def _wanted(text: str) -> str:
+    return text.removesuffix(".md").strip("/")
+
+
+def _key(text: str) -> str:
+    return lookup_key(_wanted(text))
 
 
 def listing(

@@ -12,13 +12,14 @@ from pcpd.ledger import audit
 from pcpd.ledger.audit import AuditRow
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.times import to_z
+from pcpd.policy.decide import Facts
 
 
 @dataclass
 class Note:
     """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts.
 
-    `categories` are those of the pages whose text or name the answer gives.
+    `categories` are those of the pages whose text or name the answer gives, or which the act changed.
     """
 
     action: str
@@ -26,6 +27,18 @@ class Note:
     paths: tuple[str, ...] = ()
     categories: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
+
+    def touched(self, facts: Facts) -> None:
+        """Notes one more page that the act is about, and its category."""
+        self.paths = tuple(dict.fromkeys((*self.paths, facts.path)))
+        self.categories |= {facts.category}
+
+    def refused(self, path: str) -> None:
+        """Notes that the act was refused because of a page that is there, though the caller is not told so.
+
+        The trail is for the person alone. What is not there is not named: agents could fill the trail with names.
+        """
+        self.paths, self.categories = (path,), frozenset()
 
 
 @contextmanager

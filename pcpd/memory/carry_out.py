@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from pcpd.errors import Conflict
-from pcpd.index import outbox
+from pcpd.index import outbox, tables
 from pcpd.ledger import idempotency
 from pcpd.memory import reconcile
-from pcpd.memory.account import audited
+from pcpd.memory.account import Note, audited
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.times import to_z
@@ -23,12 +23,27 @@ from pcpd.vault.inode import version_of
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an act on a page came to. `conflict_copy` names the file that kept a version met underway."""
+    """What an act on a page came to. `conflict_copy` names the file that kept a version met underway.
+
+    `broken_links` are the pages, of those that the caller may see, with a link that led to the page before a move
+    or a removal and does not any more.
+    """
 
     path: str
     version: str
     outcome: str
     conflict_copy: str | None = None
+    broken_links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """One call of an act, under way: who asked, its audit row, and the digest of all that the request said."""
+
+    memory: Memory
+    caller: Caller
+    note: Note
+    request: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +66,7 @@ class Step:
 
 
 def once(
-    memory: Memory, caller: Caller, action: str, asked: Sequence[object], act: Callable[[], Written]
+    memory: Memory, caller: Caller, action: str, asked: Sequence[object], act: Callable[[Doing], Written]
 ) -> Written:
     """Runs an act under its idempotency key, with its audit row. `asked` is all that the request said.
 
@@ -61,16 +76,24 @@ def once(
     """
     request = hashlib.sha256(repr((action, *asked)).encode("utf-8", "surrogatepass")).hexdigest()
     with audited(memory, caller, action) as note:
-        written = _answered(memory, caller, request) or act()
-        note.paths = (written.path,)
-    _settle(memory, caller, {"request": request, "written": asdict(written)})
+        doing = Doing(memory, caller, note, request)
+        before = _answered(doing)
+        written = before or act(doing)
+        note.paths = tuple(dict.fromkeys((*note.paths, written.path)))
+        if before is not None:
+            with memory.index.reader() as conn:
+                note.categories = tables.categories(conn, note.paths)
+        is_change = before is None and written.outcome != "unchanged"
+        note.counts = {"changed": int(is_change), "broken_links": len(written.broken_links)}
+    _settle(doing, {"written": asdict(written)})
     return written
 
 
 def carry_out(
-    memory: Memory, caller: Caller, steps: Sequence[Step], meant: Written, subject: str, *, move: bool = False
+    doing: Doing, steps: Sequence[Step], meant: Written, subject: str, *, move: bool = False
 ) -> Written:
     """Changes files and index as `steps` say. `meant` is the answer if all goes well; gives what came of it."""
+    memory, caller = doing.memory, doing.caller
     at = to_z(memory.clock.now())
     unseen = _unseen_by_history(memory, steps)
     act = {
@@ -80,7 +103,7 @@ def carry_out(
         "at": at,
         "branch": memory.history.branch() if memory.history else "",
     }
-    _note_intent(memory, caller, steps, meant)
+    _note_intent(doing, steps, meant)
 
     def job() -> Written:
         # Before a file is changed: a kill after that must not lose the only note of what it was, and an index that
@@ -111,19 +134,20 @@ def _take_back(memory: Memory, noted: Sequence[int], files: Sequence[str]) -> No
             outbox.mark_all(tx, files, memory.clock.now_ns())
 
 
-def _answered(memory: Memory, caller: Caller, request: str) -> Written | None:
+def _answered(doing: Doing) -> Written | None:
     """Gives the answer of an act that was asked before under the same key, or None where it is to be done."""
+    memory, caller = doing.memory, doing.caller
     said = idempotency.recall(memory.ledger, caller.principal.name, caller.key) if caller.key else None
     if said is None:
         return None
     noted = json.loads(said)
-    if noted.get("request", request) != request:
+    if noted.get("request", doing.request) != doing.request:
         raise Conflict(
             "write.key-reused",
             "this idempotency key came with another request before",
             hint="give each request a key of its own",
         )
-    written = Written(**noted["written"])
+    written = Written(**{**noted["written"], "broken_links": tuple(noted["written"].get("broken_links", ()))})
     if "steps" not in noted or _are(memory, noted["steps"], "becomes"):
         return written
     if _are(memory, noted["steps"], "base"):
@@ -147,14 +171,17 @@ def _version_now(memory: Memory, file: str) -> str:
         return ""
 
 
-def _note_intent(memory: Memory, caller: Caller, steps: Sequence[Step], meant: Written) -> None:
+def _note_intent(doing: Doing, steps: Sequence[Step], meant: Written) -> None:
     noted = [{"file": step.file, "base": step.version, "becomes": step.becomes} for step in steps]
-    _settle(memory, caller, {"written": asdict(meant), "steps": noted})
+    _settle(doing, {"written": asdict(meant), "steps": noted})
 
 
-def _settle(memory: Memory, caller: Caller, noted: dict[str, object]) -> None:
+def _settle(doing: Doing, noted: dict[str, object]) -> None:
+    """Notes what is known of the act under its key, with the request that it came with."""
+    caller = doing.caller
     if caller.key:
-        idempotency.settle(memory.ledger, caller.principal.name, caller.key, json.dumps(noted))
+        said = json.dumps({"request": doing.request, **noted})
+        idempotency.settle(doing.memory.ledger, caller.principal.name, caller.key, said)
 
 
 def _stored(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]]:

@@ -148,18 +148,26 @@ def _read(memory: Memory, caller: Caller, path: PagePath, named: Sequence[PageRo
 
 
 def present_page(memory: Memory, caller: Caller, path: str) -> PagePath | None:
-    """Gives the path of the page that `path` names: as a path, with `.md`, by its only file name, or by id.
+    """Gives the path of the page that `path` names: as a path, with `.md`, by its only file name, by id or alias.
 
     Only pages that the caller may read count: another one of the same name must not make a name ambiguous.
     """
     return _meant(memory, _named(memory, caller, path), path)
 
 
+def page_at(memory: Memory, caller: Caller, path: str) -> PagePath | None:
+    """Gives the path of the page that is at `path` itself, whatever the case; for acts that may make one there."""
+    with memory.index.reader() as conn:
+        found = page_rows.at(conn, path, memory.visible_to(caller))
+    return _meant(memory, found, path)
+
+
 def _meant(memory: Memory, named: Sequence[PageRow], path: str) -> PagePath | None:
+    """Gives the one of several that `path` means, or the page that is at `path` and not in the index yet."""
     wanted = path.removesuffix(".md")
-    exact = [row.path for row in named if row.path == wanted]
-    if len(named) == 1 or exact:
-        return PagePath(exact[0] if exact else named[0].path)
+    paths = [row.path for row in named]
+    if wanted in paths or len(paths) == 1:
+        return PagePath(wanted if wanted in paths else paths[0])
     try:
         direct = PagePath(wanted)
     except PcpError:
@@ -169,9 +177,9 @@ def _meant(memory: Memory, named: Sequence[PageRow], path: str) -> PagePath | No
 
 def _named(memory: Memory, caller: Caller, path: str) -> list[PageRow]:
     """Gives all pages that `path` may mean and the caller may read."""
+    visible = memory.visible_to(caller)
     with memory.index.reader() as conn:
-        found = page_rows.find(conn, path.removesuffix(".md")) or page_rows.find(conn, path)
-    return [row for row in found if memory.may(caller, "read", row.facts).allowed]
+        return page_rows.find(conn, path.removesuffix(".md"), visible) or page_rows.find(conn, path, visible)
 
 
 def file_named(memory: Memory, caller: Caller, path: str) -> str:

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pcpd.errors import Conflict, Denied, Invalid
 from pcpd.memory import reconcile
 from pcpd.memory.bases import refuse_part, require_base
-from pcpd.memory.carry_out import Step, Written, carry_out, once
+from pcpd.memory.carry_out import Doing, Step, Written, carry_out, once
+from pcpd.memory.dangling import broken, linked
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import file_named, is_page, no_page, present_page
+from pcpd.memory.read import file_named, is_page, no_page, page_at, present_page
 from pcpd.memory.versions import controller_only, past_version
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
@@ -43,17 +44,17 @@ def write_page(
     `page.stale`, with the present version in `details`), `Denied`, `Invalid`.
     """
 
-    def act() -> Written:
+    def act(doing: Doing) -> Written:
         refuse_part(if_version)
-        present = _present(memory, caller, path)
+        present = _read_at(memory, page_at(memory, caller, path) or _new_path(memory, caller, path))
         if present is None:
-            return _make(memory, caller, path, proposed, if_version)
+            return _make(doing, path, proposed, if_version)
         page, read = present
         # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
-        _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(page, read.data)), is_there=True)
         require_base(page, read.version, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
-        return _change(memory, caller, page, read, data)
+        return _change(doing, page, read, data)
 
     return once(memory, caller, "write_page", (path, proposed, if_version, overwrite), act)
 
@@ -67,26 +68,26 @@ def edit_page(
     editor changes the page underneath, they are made again on what it has become.
     """
 
-    def attempt() -> Written:
-        page, read = _must_exist(memory, caller, path)
+    def attempt(doing: Doing) -> Written:
+        page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
         data = apply_edits(read.data, edits)
         if not caller.principal.is_controller and data != read.data:
             authorship.refuse_reserved(touched_keys(edits))
             data = frontmatter.set_key(data, "updated", to_z(memory.clock.now()))
-        return _change(memory, caller, page, read, data)
+        return _change(doing, page, read, data)
 
-    def act() -> Written:
+    def act(doing: Doing) -> Written:
         if if_version is not None:
-            return attempt()
+            return attempt(doing)
         with memory.unversioned_edits:
             for _ in range(ATTEMPTS):
                 try:
-                    return attempt()
+                    return attempt(doing)
                 except Conflict as conflict:
                     if conflict.code != "page.stale":
                         raise
-            return attempt()
+            return attempt(doing)
 
     return once(memory, caller, "edit_page", (path, *edits, if_version), act)
 
@@ -94,12 +95,14 @@ def edit_page(
 def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | None = None) -> Written:
     """Takes a page away; its versions stay in history. Raises `NotFound`, `Conflict`, `Denied`."""
 
-    def act() -> Written:
-        page, read = _must_exist(memory, caller, path)
+    def act(doing: Doing) -> Written:
+        page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
-        _require_write(memory, caller, facts_of(memory.context, parse(page, read.data)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(page, read.data)), is_there=True)
+        before = linked(memory, caller, page)
         meant = Written(str(page), read.version, "removed")
-        return carry_out(memory, caller, [Step(page.file, None, read)], meant, f"Remove {page}")
+        written = carry_out(doing, [Step(page.file, None, read)], meant, f"Remove {page}")
+        return replace(written, broken_links=broken(memory, caller, page, before, None))
 
     return once(memory, caller, "remove_page", (path, if_version), act)
 
@@ -109,16 +112,18 @@ def move_page(
 ) -> Written:
     """Gives a page another path; its bytes stay. Raises `NotFound`, `Conflict` (`page.exists`), `Denied`."""
 
-    def act() -> Written:
-        page, read = _must_exist(memory, caller, path)
+    def act(doing: Doing) -> Written:
+        page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
         target = _new_path(memory, caller, to)
-        moved = parse(target, read.data)
-        for facts in (facts_of(memory.context, parse(page, read.data)), facts_of(memory.context, moved)):
-            _require_write(memory, caller, facts, is_there=True)
+        for there in (page, target):
+            _require_write(doing, facts_of(memory.context, parse(there, read.data)), is_there=True)
+        _require_free(doing, target, page)
+        before = linked(memory, caller, page)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
         meant = Written(str(target), read.version, "moved")
-        return carry_out(memory, caller, steps, meant, f"Move {page} to {target}", move=True)
+        written = carry_out(doing, steps, meant, f"Move {page} to {target}", move=True)
+        return replace(written, broken_links=broken(memory, caller, page, before, target))
 
     return once(memory, caller, "move_page", (path, to, if_version), act)
 
@@ -126,7 +131,7 @@ def move_page(
 def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
     """Brings an earlier version of a page back as a new version; nothing is rewritten. For the controller."""
 
-    def act() -> Written:
+    def act(doing: Doing) -> Written:
         controller_only(caller)
         then, data = past_version(memory, caller, path, rev)
         now = file_named(memory, caller, path)
@@ -137,24 +142,37 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
         read = memory.files.read(file, PAGE_LIMIT) if memory.files.stat(file) else None
         meant = Written(path, version_of(data), "restored")
         version = memory.require_history().resolve(rev)[:12]  # HEAD~1 would be another one tomorrow
-        return carry_out(memory, caller, [Step(file, data, read)], meant, f"Restore {file} from {version}")
+        return carry_out(doing, [Step(file, data, read)], meant, f"Restore {file} from {version}")
 
     return once(memory, caller, "restore", (path, rev), act)
 
 
-def _present(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes] | None:
-    page = present_page(memory, caller, path) or _new_path(memory, caller, path)
+def _read_at(memory: Memory, page: PagePath) -> tuple[PagePath, FileBytes] | None:
+    """Gives a page with its bytes, if there is one."""
     if memory.files.stat(page.file) is None:
         return None
     return page, memory.files.read(page.file, PAGE_LIMIT)
 
 
-def _must_exist(memory: Memory, caller: Caller, path: str) -> tuple[PagePath, FileBytes]:
-    present = _present(memory, caller, path)
-    facts = facts_of(memory.context, parse(present[0], present[1].data)) if present else None
-    if present is None or (facts and not memory.may(caller, "read", facts).allowed):
+def _must_exist(doing: Doing, path: str) -> tuple[PagePath, FileBytes]:
+    """Gives the page that `path` names, if the caller may read it; else raises `NotFound`."""
+    memory, caller = doing.memory, doing.caller
+    present = _read_at(memory, present_page(memory, caller, path) or _new_path(memory, caller, path))
+    if present is None:
+        raise no_page(memory, caller, path)
+    if not memory.may(caller, "read", facts_of(memory.context, parse(present[0], present[1].data))).allowed:
+        doing.note.refused(present[0])
         raise no_page(memory, caller, path)
     return present
+
+
+def _require_free(doing: Doing, target: PagePath, page: PagePath) -> None:
+    """Raises unless a page can be moved there; one that the caller may not see refuses like a place without grant."""
+    memory = doing.memory
+    found = _read_at(memory, target) if target.key != page.key else None
+    if found is not None:
+        _require_write(doing, facts_of(memory.context, parse(target, found[1].data)), is_there=True)
+        require_base(target, found[1].version, None, overwrite=False)
 
 
 def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
@@ -169,13 +187,14 @@ def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
     return page
 
 
-def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed, if_version: str | None) -> Written:
+def _make(doing: Doing, path: str, proposed: Proposed, if_version: str | None) -> Written:
+    memory, caller = doing.memory, doing.caller
     page = _new_path(memory, caller, path)
     if caller.principal.is_controller:
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    _require_write(memory, caller, facts_of(memory.context, parse(page, data)), is_there=False)
+    _require_write(doing, facts_of(memory.context, parse(page, data)), is_there=False)
     if if_version is not None:  # only now: whoever may not write here learns nothing of what is not there
         raise Conflict(
             "page.stale",
@@ -183,7 +202,7 @@ def _make(memory: Memory, caller: Caller, path: str, proposed: Proposed, if_vers
             hint="to make it anew, name no version",
         )
     meant = Written(str(page), version_of(data), "created")
-    return carry_out(memory, caller, [Step(page.file, data, None)], meant, f"Create {page}")
+    return carry_out(doing, [Step(page.file, data, None)], meant, f"Create {page}")
 
 
 def _persons_page(proposed: Proposed) -> bytes:
@@ -212,24 +231,30 @@ def _replaced(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, p
     return authorship.replacement(page, read.data, proposed, _author(memory, caller))
 
 
-def _change(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, data: bytes) -> Written:
+def _change(doing: Doing, page: PagePath, read: FileBytes, data: bytes) -> Written:
     """Both what the page was and what it becomes must be open to the caller (pages.md §3)."""
+    memory = doing.memory
     for version in (read.data, data):
-        _require_write(memory, caller, facts_of(memory.context, parse(page, version)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(page, version)), is_there=True)
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
     meant = Written(str(page), version_of(data), "replaced")
-    return carry_out(memory, caller, [Step(page.file, data, read)], meant, f"Change {page}")
+    return carry_out(doing, [Step(page.file, data, read)], meant, f"Change {page}")
 
 
-def _require_write(memory: Memory, caller: Caller, facts: Facts, *, is_there: bool) -> None:
-    """Raises `Denied` unless the caller may write here.
+def _require_write(doing: Doing, facts: Facts, *, is_there: bool) -> None:
+    """Raises `Denied` unless the caller may write here, and notes what the act is about.
 
     A page that is there must be readable too: whoever may only write learns by no answer that it exists.
     """
-    decision = memory.may(caller, "write", facts)
-    if decision.allowed and (not is_there or memory.may(caller, "read", facts).allowed):
+    memory, caller = doing.memory, doing.caller
+    if memory.may(caller, "write", facts).allowed and (
+        not is_there or memory.may(caller, "read", facts).allowed
+    ):
+        doing.note.touched(facts)
         return
+    if is_there:
+        doing.note.refused(facts.path)
     name = caller.principal.name
     raise Denied(
         "access.denied",
