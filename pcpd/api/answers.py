@@ -34,7 +34,9 @@ def _written(content: Any, *, ascii_only: bool) -> bytes:
     return json.dumps(content, ensure_ascii=ascii_only, separators=(",", ":"), default=_plain).encode()
 
 
-def _plain(value: object) -> str:
+def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return to_z(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -1,25 +1,27 @@
 """Routes of single pages: read, write, edit, remove, move, restore."""
 
-import re
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
 
-from pcpd.api.answers import answer
+from pcpd.api.answers import Json
 from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread
-from pcpd.api.paths import PAGE
+from pcpd.api.conditions import base_in, makes_only, tag
+from pcpd.api.paths import PAGE, address_of
+from pcpd.api.views import Wanted, prefers_json, shown
 from pcpd.errors import Invalid, Usage
 from pcpd.memory import read, write
+from pcpd.memory.bases import is_part, part_mark
 from pcpd.memory.carry_out import Written
+from pcpd.memory.memory import Caller
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
 from pcpd.pages.frontmatter import parse_assignment
 
 router = APIRouter()
-
-_VERSION = re.compile(r"[0-9A-Za-z]{1,128}", re.ASCII)
 
 
 class EditBody(BaseModel):
@@ -63,14 +65,28 @@ class RestoreBody(BaseModel):
     rev: str
 
 
-IfMatch = Annotated[str | None, Header()]
+Tag = Annotated[str | None, Header()]
 
 
 @router.get(f"/pages/{PAGE}")
-async def read_page(owner: OwnerOf, caller: CallerOf, path: str) -> Response:
-    """Gives a page's bytes; its version is the entity tag."""
-    page = await in_thread(owner, lambda: read.read_page(owner.memory, caller, path))
-    return Response(page.data, media_type="text/markdown", headers={"ETag": f'"{page.version}"'})
+async def read_page(
+    owner: OwnerOf,
+    caller: CallerOf,
+    path: str,
+    *,
+    section: str | None = None,
+    outline: str | None = None,
+    accept: Tag = None,
+    if_none_match: Tag = None,
+) -> Response:
+    """Gives a page: its bytes, or with `Accept: application/json` what it says of itself with its text.
+
+    `section` gives what stands under that heading, `outline` the headings. Whole, its entity tag is the version
+    that a change names in `If-Match`; a part's tag is good for edits alone.
+    """
+    is_outline = outline is not None and outline.lower() not in {"0", "false"}
+    wanted = Wanted(section, is_outline, prefers_json(accept), if_none_match)
+    return await in_thread(owner, lambda: shown(read.read_page(owner.memory, caller, path), wanted))
 
 
 @router.put(f"/pages/{PAGE}")
@@ -80,71 +96,87 @@ async def write_page(
     caller: CallerOf,
     path: str,
     *,
-    if_match: IfMatch = None,
-    if_none_match: IfMatch = None,
+    if_match: Tag = None,
+    if_none_match: Tag = None,
     overwrite: bool = False,
 ) -> Response:
-    """Makes a page or replaces its bytes. `If-None-Match: *` makes one, and replaces nothing."""
-    if if_none_match not in {None, "*"}:
-        raise Usage("http.malformed", "If-None-Match takes `*` alone")
-    version, body = _version_in(if_match), await request.body()
+    """Makes a page or replaces its text. `If-Match` names the version that is replaced; without it nothing is.
+
+    `If-None-Match: *` makes one, and replaces nothing whatever else is said.
+    """
+    version, is_new = base_in(if_match), makes_only(if_none_match)
+    if version is not None and is_new:
+        raise Usage("http.malformed", "If-Match and If-None-Match: * contradict each other")
+    body = await request.body()
 
     def act() -> Written:
         proposed = Proposed(_text(body))
-        may_replace = overwrite and if_none_match is None
         return write.write_page(
-            owner.memory, caller, path, proposed, if_version=version, overwrite=may_replace
+            owner.memory, caller, path, proposed, if_version=version, overwrite=overwrite and not is_new
         )
 
-    return await _written(owner, act)
+    return await _written(owner, act, knows_all=True)
 
 
 @router.patch(f"/pages/{PAGE}")
 async def edit_page(
-    owner: OwnerOf, caller: CallerOf, path: str, body: EditsBody, if_match: IfMatch = None
+    owner: OwnerOf, caller: CallerOf, path: str, body: EditsBody, if_match: Tag = None
 ) -> Response:
     """Edits keys or text; every other byte stays."""
     edits = [edit.as_edit() for edit in body.edits]
-    version = _version_in(if_match)
+    version = base_in(if_match)
     return await _written(
-        owner, lambda: write.edit_page(owner.memory, caller, path, edits, if_version=version)
+        owner,
+        lambda: write.edit_page(owner.memory, caller, path, edits, if_version=version),
+        knows_all=_knows_all(caller, version),
     )
 
 
 @router.delete(f"/pages/{PAGE}")
-async def remove_page(owner: OwnerOf, caller: CallerOf, path: str, if_match: IfMatch = None) -> Response:
+async def remove_page(owner: OwnerOf, caller: CallerOf, path: str, if_match: Tag = None) -> Response:
     """Takes a page away; history keeps it."""
-    version = _version_in(if_match)
-    return await _written(owner, lambda: write.remove_page(owner.memory, caller, path, if_version=version))
+    version = base_in(if_match)
+    return await _written(
+        owner,
+        lambda: write.remove_page(owner.memory, caller, path, if_version=version),
+        knows_all=_knows_all(caller, version),
+    )
 
 
 @router.post("/move")
-async def move_page(owner: OwnerOf, caller: CallerOf, body: MoveBody, if_match: IfMatch = None) -> Response:
+async def move_page(owner: OwnerOf, caller: CallerOf, body: MoveBody, if_match: Tag = None) -> Response:
     """Gives a page another path."""
-    version = _version_in(if_match)
+    version = base_in(if_match)
     return await _written(
-        owner, lambda: write.move_page(owner.memory, caller, body.path, body.to, if_version=version)
+        owner,
+        lambda: write.move_page(owner.memory, caller, body.path, body.to, if_version=version),
+        knows_all=_knows_all(caller, version),
     )
 
 
 @router.post("/restore")
 async def restore(owner: OwnerOf, caller: CallerOf, body: RestoreBody) -> Response:
     """Brings an earlier version back as a new one."""
-    return await _written(owner, lambda: write.restore(owner.memory, caller, body.path, body.rev))
+    return await _written(
+        owner, lambda: write.restore(owner.memory, caller, body.path, body.rev), knows_all=True
+    )
 
 
-async def _written(owner: Served, act: Callable[[], Written]) -> Response:
-    """Runs an act that writes; the version that it came to is the entity tag."""
+async def _written(owner: Served, act: Callable[[], Written], *, knows_all: bool) -> Response:
+    """Runs an act that writes. The version that it came to is the entity tag, for who knows all of the page."""
     written = await in_thread(owner, act)
-    return answer(written, {"ETag": f'"{written.version}"'})
+    made = written.outcome == "created"
+    mark = None if knows_all else part_mark(written.version)
+    headers = {"etag": tag(mark or written.version)}
+    if made:
+        headers["location"] = address_of(written.path)
+    said = {**asdict(written), "version": None if mark else written.version, "edit_version": mark}
+    return Json(said, 201 if made else 200, headers=headers)
 
 
-def _version_in(tag: str | None) -> str | None:
-    """Gives the version in an entity tag."""
-    version = tag.strip().removeprefix("W/").strip('"') if tag else None
-    if version is not None and not _VERSION.fullmatch(version):
-        raise Usage("http.malformed", "If-Match takes the entity tag of one version")
-    return version
+def _knows_all(caller: Caller, version: str | None) -> bool:
+    """Tells whether who changes a page has seen the whole of it. Nobody asks that of the person."""
+    return caller.principal.is_controller or (version is not None and not is_part(version))
 
 
 def _text(body: bytes) -> str:

@@ -32,9 +32,17 @@ async def list_pages(
 
 
 @router.get("/recent")
-async def recent(owner: OwnerOf, caller: CallerOf, limit: Limit = 20, cursor: str | None = None) -> Response:
-    """Lists pages, the newest first."""
-    return await answered(owner, lambda: read.recent(owner.memory, caller, limit=limit, cursor=cursor))
+async def recent(
+    owner: OwnerOf,
+    caller: CallerOf,
+    limit: Limit = 20,
+    cursor: str | None = None,
+    since: str | None = None,
+) -> Response:
+    """Lists pages, the newest first; with `since`, a time, none that is older."""
+    return await answered(
+        owner, lambda: read.recent(owner.memory, caller, since=since, limit=limit, cursor=cursor)
+    )
 
 
 @router.get("/links")

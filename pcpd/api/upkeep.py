@@ -1,4 +1,4 @@
-"""Routes of the owner itself: health, status, long work, doctor, rebuild, accept, handover."""
+"""Routes of the owner itself: health, status, context, long work, doctor, rebuild, accept, handover."""
 
 import os
 from dataclasses import asdict
@@ -8,9 +8,10 @@ from pydantic import BaseModel, Field
 
 from pcpd import __version__
 from pcpd.api.answers import answer
-from pcpd.api.caller import OwnerOf, answered, person_of
+from pcpd.api.caller import CallerOf, OwnerOf, answered, person_of
 from pcpd.memory import doctor as checks
 from pcpd.memory import upkeep
+from pcpd.memory.describe import describe
 
 router = APIRouter()
 PERSON = [Depends(person_of)]
@@ -58,6 +59,12 @@ async def status(owner: OwnerOf) -> Response:
     return await answered(
         owner, lambda: {**checks.status(owner.memory), "owner": owner.describe()}, before_ready=True
     )
+
+
+@router.get("/context")
+async def context(owner: OwnerOf, caller: CallerOf) -> Response:
+    """Tells a caller where it is, who it is, what it may do, and how to ask for more."""
+    return await answered(owner, lambda: describe(owner.memory, caller))
 
 
 @router.get("/work", dependencies=PERSON)

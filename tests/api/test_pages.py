@@ -43,20 +43,24 @@ def test_page_comes_as_it_is_on_disk_with_its_version(doors: Doors) -> None:
 def test_page_is_made_replaced_and_never_overwritten_by_accident(doors: Doors) -> None:
     """A replacement names what it is based on, or says that it does not care."""
     made = doors.vault("PUT", "pages/a%20b/%C3%BC", body="Gr\xfc\xdfe\n".encode())
-    assert (made.status, made.json()["outcome"], made.json()["path"]) == (200, "created", "a b/\xfc")
+    assert (made.status, made.json()["outcome"], made.json()["path"]) == (201, "created", "a b/\xfc")
+    assert made.headers["location"] == "/vault/v1/pages/a%20b/%C3%BC"
+    assert doors.ask("GET", made.headers["location"]).data == "Gr\xfc\xdfe\n".encode()
     assert (doors.opened.root / "a b/\xfc.md").read_bytes() == "Gr\xfc\xdfe\n".encode()
     route, tag = "pages/a%20b/%C3%BC", made.headers["etag"]
     second = version_of(b"2\n")
     again = doors.vault("PUT", route, body=b"2\n")
-    assert (again.status, again.code) == (409, "page.exists")
+    assert (again.status, again.code, again.headers["etag"]) == (409, "page.exists", tag)
     replaced = doors.vault("PUT", route, body=b"2\n", headers={"If-Match": tag})
-    assert (replaced.json()["outcome"], replaced.headers["etag"]) == ("replaced", f'"{second}"')
+    assert (replaced.status, replaced.json()["outcome"]) == (200, "replaced")
+    assert replaced.headers["etag"] == f'"{second}"'
     stale = doors.vault("PUT", route, body=b"3\n", headers={"If-Match": tag})
-    assert (stale.code, stale.json()["details"]["version"]) == ("page.stale", second)
+    assert (stale.status, stale.code, stale.json()["details"]["version"]) == (412, "page.stale", second)
+    assert stale.headers["etag"] == f'"{second}"'
     assert doors.vault("PUT", f"{route}?overwrite=1", body=b"4\n").json()["outcome"] == "replaced"
     assert doors.vault("PUT", f"{route}?overwrite=1", body=b"4\n").json()["outcome"] == "unchanged"
     only_new = doors.vault("PUT", f"{route}?overwrite=1", body=b"5\n", headers={"If-None-Match": "*"})
-    assert only_new.code == "page.exists"
+    assert (only_new.status, only_new.code) == (412, "page.exists")
 
 
 @pytest.mark.parametrize("tag", ["*", '"a", "b"', '"', "x" * 200, '"\xe9"'])
@@ -181,7 +185,7 @@ def test_largest_page_is_written_edited_and_read(doors: Doors) -> None:
     """10 MiB of it, in letters that take six bytes each in JSON; one byte more is refused."""
     text = ("蝶番図鑑" * 873_813)[: 10 * 1024 * 1024 // 3 - 10]
     data = text.encode() + b"\n"
-    assert doors.vault("PUT", "pages/big", body=data).status == 200
+    assert doors.vault("PUT", "pages/big", body=data).status == 201
     assert doors.vault("GET", "pages/big").data == data
     edit = {"edits": [{"op": "replace_body", "value": text[::-1] + "\n"}]}
     assert doors.vault("PATCH", "pages/big", body=edit).status == 200
@@ -202,7 +206,7 @@ def test_write_that_is_sent_again_is_made_once(doors: Doors) -> None:
     first = doors.vault("PUT", "pages/new", body=b"1\n", headers=headers)
     doors.vault("DELETE", "pages/new")
     again = doors.vault("PUT", "pages/new", body=b"1\n", headers=headers)
-    assert (again.status, again.json()) == (200, first.json())
+    assert (again.status, again.json()) == (201, first.json())
     assert not (doors.opened.root / "new.md").exists()
     long = doors.vault("PUT", "pages/new", body=b"1\n", headers={"Idempotency-Key": "k" * 201})
     assert long.code == "http.malformed"
