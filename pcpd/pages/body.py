@@ -5,14 +5,14 @@ and a page whose front matter does not parse is not edited. Source: pages.md, pr
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from pcpd.errors import Invalid, NotFound
 from pcpd.pages.block import Text, decode
 from pcpd.pages.frontmatter import check_editable
 from pcpd.pages.markdown import Heading, headings
-from pcpd.pages.paths import lookup_key
+from pcpd.pages.sections import place_of, with_sizes
 
 __all__ = [
     "Heading",
@@ -30,20 +30,20 @@ _BREAK = re.compile(r"\r\n|\n|\r")
 
 
 def outline(data: bytes) -> list[Heading]:
-    """Gives the headings of the body that stand outside code: offsets in the body, lines in the file.
+    """Gives the headings of the body that stand outside code: offsets in the body, lines in the file, and the bytes
+    of each section, with its sub-sections.
 
     Raises `Invalid` for bytes that are no page (`page.encoding`, `page.nul`, `page.too-large`).
     """
     text = decode(data)
-    return _headings(_body(text), _lines_before(text))
+    return with_sizes(_headings(_body(text), _lines_before(text)), _body(text))
 
 
 def section(data: bytes, heading: str) -> str:
     """Gives the text under `heading`, with its sub-sections, without the heading itself.
 
-    `heading` is the text of the heading; `## Text` asks for that level. Upper and lower case are told apart only
-    where several headings differ by it. Raises `NotFound` (`heading.not-found`) and `Invalid`
-    (`heading.not-unique`).
+    `heading` names it as `sections.place_of` takes it: `Text`, `## Text`, `Above > Text`, `Text [2]`. Raises
+    `NotFound` (`heading.not-found`) and `Invalid` (`heading.not-unique`).
     """
     text = decode(data)
     body = _body(text)
@@ -146,40 +146,9 @@ def _headings(body: str, before: int) -> list[Heading]:
 def _section(body: str, wanted: str, before: int) -> tuple[int, int]:
     """Gives the offsets of the text under a heading: to the next one of its level or above."""
     found = _headings(body, before)
-    match = found[_only(found, wanted)]
+    match = found[place_of(found, wanted)]
     following = (other.start for other in found if other.start > match.start and other.level <= match.level)
     return match.end, next(following, len(body))
-
-
-def _only(found: Sequence[Heading], wanted: str) -> int:
-    text = wanted.strip().lstrip("#")
-    level = len(wanted.strip()) - len(text)
-    if not 1 <= level <= 6 or text[:1] not in {" ", "\t", ""}:
-        text, level = wanted.strip(), 0
-    text = text.strip()
-    places = [
-        at
-        for at, heading in enumerate(found)
-        if lookup_key(heading.text) == lookup_key(text) and level in {0, heading.level}
-    ]
-    if len(places) > 1:
-        exact = [at for at in places if found[at].text == text]
-        places = exact or places
-    if not places:
-        raise NotFound(
-            "heading.not-found",
-            f"the page has no heading {text[:80]!r}",
-            hint="read the page to see those that it has",
-        )
-    if len(places) > 1:
-        lines = [found[at].line for at in places[:LINES_NAMED]]
-        raise Invalid(
-            "heading.not-unique",
-            f"{len(places)} headings of the page have this text",
-            hint="name the level too (`## Text`), or replace by text",
-            details={"count": len(places), "lines": lines},
-        )
-    return places[0]
 
 
 def _refuse_second(body: str, wanted: str, at: int, before: int) -> None:

@@ -28,13 +28,17 @@ _PREFIX_LONGEST = 200
 
 
 class Heading(NamedTuple):
-    """A heading: `start` is the offset of its first character, `end` that of the text under it."""
+    """A heading: `start` is the offset of its first character, `end` that of the text under it.
+
+    `bytes`: how many the section has, heading and sub-sections included; 0 where nobody counted.
+    """
 
     level: int
     text: str
     start: int
     end: int
     line: int
+    bytes: int = 0
 
 
 def code(text: str) -> Iterator[tuple[int, int]]:

@@ -109,6 +109,92 @@ def test_a_heading_that_is_not_there_or_not_unique_is_refused() -> None:
     assert body.section(b"# #tag\n1\n", "#tag") == "1\n"
 
 
+NESTED = b"""# Boiler
+## Notes
+one
+# Pump
+## Costs
+### Notes
+two
+## Notes
+three
+# Notes > old
+four
+# List [2]
+five
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Boiler > Notes", "one\n"),
+        ("Pump > Notes", "three\n"),
+        ("pump > costs > notes", "two\n"),
+        ("Pump > ### Notes", "two\n"),
+        ("Costs > Notes", "two\n"),
+        ("# Pump > ## Notes", "three\n"),
+        ("Notes [1]", "one\n"),
+        ("Notes [3]", "three\n"),
+        ("## Notes [2]", "three\n"),
+        ("Pump > Costs [1]", "### Notes\ntwo\n"),
+        ("Notes > old", "four\n"),
+        ("List [2]", "five\n"),
+    ],
+)
+def test_a_section_is_named_by_what_it_stands_below_or_by_its_number(name: str, text: str) -> None:
+    """Right below first, then with others between; a heading whose text looks so is named by its text."""
+    assert body.section(NESTED, name) == text
+    assert f"{text}new" not in body.replace_section(NESTED, name, "new").decode()
+    assert b"new" in body.replace_section(NESTED, name, "new")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Notes > Boiler",
+        "Boiler > Costs",
+        "Notes [4]",
+        "Notes [0]",
+        "Boiler >",
+        "> Notes",
+        " > ",
+        "Boiler>Notes",
+        "[1]",
+    ],
+)
+def test_a_way_that_leads_nowhere_names_nothing(name: str) -> None:
+    """It is no other section's name."""
+    with pytest.raises(NotFound) as caught:
+        body.section(NESTED, name)
+    assert caught.value.code == "heading.not-found"
+
+
+def test_who_names_several_headings_is_told_their_numbers_and_lines_and_nothing_of_the_page() -> None:
+    """An error may end in a log."""
+    with pytest.raises(Invalid) as caught:
+        body.section(NESTED, "Notes")
+    assert "[1] line 2, [2] line 6, [3] line 8" in caught.value.message
+    assert "Boiler" not in caught.value.message + caught.value.hint
+    with pytest.raises(Invalid) as caught:
+        body.section(b"# A\n" * 30, "a")
+    assert caught.value.details == {"count": 30, "lines": list(range(1, 11))}
+    assert len(caught.value.message) < 300
+
+
+@given(
+    st.lists(st.sampled_from(["# A", "## é", "### B", "text 😀", "", "```", "===", "--- "])).map("\n".join)
+)
+def test_the_bytes_of_an_outline_are_those_of_its_sections(text: str) -> None:
+    """Heading and sub-sections included, as in the file; sections of the top level leave only what stands before."""
+    data = b"---\ntitle: x\n---\n" + text.encode()
+    found = body.outline(data)
+    for number, heading in enumerate(found):
+        following = (other for other in found[number + 1 :] if other.level <= heading.level)
+        end = next((other.start for other in following), len(text))
+        assert heading.bytes == len(text[heading.start : end].encode())
+
+
 def test_replacing_unique_text_changes_nothing_else() -> None:
     """The front matter is no place to look in."""
     after = body.replace_text(page(), "text of one", "other: [x]")
