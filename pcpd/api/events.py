@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
@@ -99,7 +99,7 @@ class Stream(Response):
 
     async def _serve(self, receive: Receive, send: Send, telling: asyncio.Task[None]) -> None:
         gone = asyncio.create_task(_gone(receive))
-        tasks = (telling, gone, asyncio.create_task(self._owner.until()))
+        tasks: set[asyncio.Future[Any]] = {telling, gone, asyncio.ensure_future(self._owner.until())}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             is_gone, has_told = gone.done(), telling.done()

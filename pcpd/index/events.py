@@ -83,9 +83,10 @@ def write(tx: Transaction, before: Mapping[str, State], after: Mapping[str, Stat
         return 0
     classes = _Classes(tx)
     seq = int(tx.execute("UPDATE event_clock SET seq = seq + ? RETURNING seq", (len(changed),)).fetchone()[0])
-    rows = []
+    rows: list[tuple[int, int, str, int, int, bytes | None, str]] = []
     for number, path in enumerate(sorted(changed), seq - len(changed) + 1):
-        rows += [(classes[facts], number, path, *rest, at) for facts, *rest in _halves(before, after, path)]
+        for facts, was, now, version in _halves(before, after, path):
+            rows.append((classes[facts], number, path, was, now, version, at))
     tx.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     classes.count(row[0] for row in rows)
     return len(changed)
