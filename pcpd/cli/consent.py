@@ -96,9 +96,9 @@ def grant_command(
         raise Usage("cli.usage", "a grant needs --rights", hint="such as --rights read,write")
     wish = {
         "principal": principal,
-        "rights": _words(rights),
-        "partitions": _words(partitions),
-        "categories": _words(categories),
+        "rights": words(rights),
+        "partitions": words(partitions),
+        "categories": words(categories),
         "sensitivity": sensitivity,
         "until": until,
     }
@@ -149,6 +149,6 @@ def _cell(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _words(text: str | None) -> list[str] | None:
+def words(text: str | None) -> list[str] | None:
     """Gives the words of a list with commas."""
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]

@@ -39,6 +39,7 @@ COMMANDS = {
     "accept": "upkeep",
     "doctor": "upkeep",
     "rebuild": "upkeep",
+    "connect": "connect",
     "token": "consent",
     "grant": "consent",
     "revoke": "consent",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pcpd.cli import output
+from pcpd.cli.entry import program_path
 from pcpd.cli.invocation import MARK, Invocation, common
-from pcpd.cli.mcp import program_path
 from pcpd.cli.output import line, plain, say
 from pcpd.errors import Broken, Invalid, NotFound
 

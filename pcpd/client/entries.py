@@ -52,6 +52,11 @@ def entries(text: str, key: str) -> list[Entry]:
     return [Entry(each.key, jsonc.value_of(document, each.value)) for each in members]
 
 
+def is_plain(text: str) -> bool:
+    """Tells whether the text is JSON without comments, trailing commas and byte order mark. Raises MalformedError."""
+    return jsonc.read(text, "").is_plain
+
+
 def put(text: str, key: str, name: str, value: Mapping[str, object]) -> tuple[str, Trace]:
     """Gives the text with the entry `name` set to `value`, and what to keep for `take_out`.
 

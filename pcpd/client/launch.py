@@ -64,11 +64,17 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name not in {"PCPD_TOKEN", "PCPD_VAULT"} and not name.startswith("GIT_")
     }
-    home = Path(pcpd.__file__).resolve().parent.parent
-    if home.name not in {"site-packages", "dist-packages"}:
+    home = checkout()
+    if home is not None:
         path = [str(home), *filter(None, [environ.get("PYTHONPATH")])]
         kept["PYTHONPATH"] = os.pathsep.join(path)
     return kept
+
+
+def checkout() -> Path | None:
+    """Gives the folder that pcpd runs from where that is none of Python's own for packages."""
+    home = Path(pcpd.__file__).resolve().parent.parent
+    return None if home.name in {"site-packages", "dist-packages"} else home
 
 
 def failure(status: int, log: Path) -> PcpError:
