@@ -21,9 +21,8 @@ WORD_BYTES = 100
 
 ERROR = "pcpd/error"
 """Where an error stands in a result's `_meta`, for programs: code, message, hint, and details if they are small."""
-TEXT_LIMIT = 1_000
-DETAILS_LIMIT = 2_000
-"""Characters of an error's message, and of its details: what was sent may be quoted in them, and may be large."""
+ERROR_BYTES = 1_000
+"""Bytes of an error's message, its hint, its details: what was sent may be quoted in them, and may be large."""
 LONGEST_COUNT = 10
 
 SOURCE: Mapping[str, Schema] = {
@@ -128,11 +127,11 @@ def refused(error: PcpError) -> types.CallToolResult:
     It has no structured content: clients hold that to the tool's output schema, and would show a fault of the
     schema instead of the error.
     """
-    message, hint = error.message[:TEXT_LIMIT], error.hint[:TEXT_LIMIT]
+    message, hint = shortened(error.message, ERROR_BYTES), shortened(error.hint, ERROR_BYTES)
     details = json.dumps(error.details, ensure_ascii=False) if error.details else ""
     told: dict[str, Any] = {"code": error.code, "message": message, "hint": hint}
     text = f"{message} ({error.code})" + (f"\n{hint}" if hint else "")
-    if details and len(details) <= DETAILS_LIMIT:
+    if details and len(details.encode("utf-8", "surrogatepass")) <= ERROR_BYTES:
         told["details"] = error.details
         text += f"\n{details}"
     return types.CallToolResult(content=[_text(text)], is_error=True, _meta={ERROR: told})

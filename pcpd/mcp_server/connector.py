@@ -40,7 +40,7 @@ def fetch(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
         metadata["cut"] = f"the page goes on: fetch next_id ({following} of {len(whole)} characters so far)"
     return _json(
         {
-            "id": named,
+            "id": text(arguments, "id"),
             "title": title_of(found),
             "text": content,
             "url": uri_of(found.path),

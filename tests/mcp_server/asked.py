@@ -4,7 +4,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 
 from pcpd.mcp_server.answers import ERROR
 from pcpd.mcp_server.budget import BYTES
@@ -43,9 +43,17 @@ def strict(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     held = {key: strict(value) for key, value in deepcopy(schema).items()}
-    if "properties" in held and "metadata" not in held.get("description", ""):
+    if "properties" in held and "next_id" not in held.get("description", ""):
         held.setdefault("additionalProperties", False)
     return held
+
+
+def check(answer: Any, schema: Any) -> None:
+    """Holds data to a schema, or a schema to the dialect of schemas when there are no data."""
+    validator = jsonschema.Draft202012Validator
+    validator.check_schema(schema)
+    if answer is not None:
+        validator(schema).validate(answer)
 
 
 def holds(tool: str, result: Any) -> None:
@@ -57,7 +65,7 @@ def holds(tool: str, result: Any) -> None:
             assert word in texts(result)
         assert len(json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")) < ERROR_BYTES
         return
-    jsonschema.validate(result["structuredContent"], BY_NAME[tool].output_schema)
+    check(result["structuredContent"], BY_NAME[tool].output_schema)
     assert set(result["structuredContent"]) == set(BY_NAME[tool].gives)
     fits(result)
 
