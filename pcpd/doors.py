@@ -178,14 +178,13 @@ class Doors:
 
     def _build_mcp(self) -> tuple[Any, Any]:
         with heap.importing():
-            from anyio import CapacityLimiter
-
+            from pcpd.gate.threads import Threads
             from pcpd.mcp_server.http_door import HttpDoor
             from pcpd.mcp_server.relay_door import RelayDoor
 
             return (
-                RelayDoor(self._memory, CapacityLimiter(DOOR_THREADS), self._traffic.change),
-                HttpDoor(self._memory, CapacityLimiter(DOOR_THREADS)),
+                RelayDoor(self._memory, Threads(DOOR_THREADS, "relays"), self._traffic.change),
+                HttpDoor(self._memory, Threads(DOOR_THREADS, "mcp")),
             )
 
     async def _end_when_idle(self) -> None:

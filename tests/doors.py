@@ -9,12 +9,12 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from anyio import CapacityLimiter
 
 from pcpd.api.app import build
 from pcpd.api.caller import Served
@@ -114,7 +114,8 @@ class Doors:
 
     def close(self) -> None:
         """Ends the doors. Nothing may have been left unhandled on their loop."""
-        self._loop.call_soon_threadsafe(self._stop.set)
+        with suppress(RuntimeError):  # they ended already
+            self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(LONGEST_S)
         assert not self._thread.is_alive()
         assert not self._failures, self._failures
@@ -136,10 +137,10 @@ class Doors:
         tcp = socket.create_server(("127.0.0.1", 0))
         self.port = tcp.getsockname()[1]
         door = RelayDoor(
-            self.opened.memory, CapacityLimiter(THREADS), self._count, greeting_s=self.greeting_s
+            self.opened.memory, Threads(THREADS, "relays"), self._count, greeting_s=self.greeting_s
         )
         await door.start(relays)
-        mcp = HttpDoor(self.opened.memory, CapacityLimiter(THREADS))
+        mcp = HttpDoor(self.opened.memory, Threads(THREADS, "mcp"))
         mcp_door = asyncio.create_task(mcp.serve())
         http_door = asyncio.create_task(serve(build(self.served, mcp), [unix, tcp], self._ended))
         self._loop.call_later(0, self._open.set)

@@ -15,6 +15,8 @@ import mcp_types as types
 from anyio import ClosedResourceError, create_memory_object_stream, create_task_group
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
+from pcpd.gate import arrays
+
 LINE_LIMIT = 16 * 1024 * 1024
 PIECE = 64 * 1024
 MOST_OPEN = 32
@@ -61,7 +63,7 @@ class Open:
     """Counts the requests of a connection that have no answer yet, and their bytes."""
 
     def __init__(self) -> None:
-        self._sizes: dict[object, int] = {}
+        self._sizes: dict[str, int] = {}
         self._bytes = 0
         self._room = asyncio.Event()
 
@@ -71,13 +73,17 @@ class Open:
             self._room.clear()
             await self._room.wait()
         self.done(number)  # an id that is used twice at a time counts once
-        self._sizes[number] = size
+        self._sizes[arrays.key_of(number)] = size
         self._bytes += size
 
     def done(self, number: object) -> None:
         """Takes a request out: it was answered, or will never be."""
-        self._bytes -= self._sizes.pop(number, 0)
+        self._bytes -= self._sizes.pop(arrays.key_of(number), 0)
         self._room.set()
+
+    def __contains__(self, key: object) -> bool:
+        """Tells whether the request of that key has no answer yet."""
+        return key in self._sizes
 
 
 @asynccontextmanager
@@ -85,29 +91,18 @@ async def messages(lines: Lines, writer: asyncio.StreamWriter) -> AsyncIterator[
     """Gives the SDK's two streams of messages for a connection."""
     into_server, read_stream = create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, from_server = create_memory_object_stream[SessionMessage](0)
-    unanswered = Open()
+    link = _Link(writer)
 
     async def incoming() -> None:
         async with into_server:
             while True:
-                line = await lines.next()
-                message = _message_in(line)
-                if isinstance(message, bytes):
-                    writer.write(message)
-                    await writer.drain()
-                elif message is not None:
-                    await into_server.send(await _counted(message, len(line or b""), unanswered))
+                for message, size in await link.taken(await lines.next()):
+                    await into_server.send(await link.counted(message, size))
 
     async def outgoing() -> None:
         async with from_server:
             async for sent in from_server:
-                message = sent.message
-                if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
-                    continue  # an owner that ends says nothing: the relay asks the next one
-                writer.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-                await writer.drain()
-                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                    unanswered.done(message.id)
+                await link.answer(sent.message)
 
     async def until_deaf() -> None:
         await _quietly(outgoing)
@@ -120,24 +115,77 @@ async def messages(lines: Lines, writer: asyncio.StreamWriter) -> AsyncIterator[
         tasks.cancel_scope.cancel()
 
 
-async def _counted(message: types.JSONRPCMessage, size: int, unanswered: Open) -> SessionMessage:
-    if not isinstance(message, types.JSONRPCRequest):
-        return SessionMessage(message)
-    number = message.id
-    await unanswered.add(number, size)
+class _Link:
+    """What one connection has open, and what goes back on it."""
 
-    async def never_answered() -> None:
-        unanswered.done(number)
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer, self._open, self._arrays = writer, Open(), arrays.Arrays()
 
-    return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=never_answered))
+    async def taken(self, line: bytes | None) -> list[tuple[types.JSONRPCMessage, int]]:
+        """Gives the messages of a line, with their sizes; what is no message is answered with an error."""
+        if line is None:
+            await self._say(
+                _error(None, types.INVALID_REQUEST, f"a message is longer than {LINE_LIMIT} bytes")
+            )
+        elif line.lstrip()[:1] == b"[":
+            return await self._array(line)
+        elif line.strip():
+            message = _message_in(line)
+            if not isinstance(message, bytes):
+                return [(message, len(line))]
+            await self._say(message)
+        return []
+
+    async def _array(self, line: bytes) -> list[tuple[types.JSONRPCMessage, int]]:
+        try:
+            entries = json.loads(line)
+        except (ValueError, RecursionError):
+            await self._say(_refused(line))
+            return []
+        if fault := arrays.fault_of(entries):
+            await self._say(_error(None, types.INVALID_REQUEST, fault))
+            return []
+        parts = arrays.parts(entries, in_use=self._open)
+        await self._say(self._arrays.begin(parts))
+        size = len(line) // len(entries)
+        return [(types.jsonrpc_message_adapter.validate_python(each), size) for each in parts.messages]
+
+    async def counted(self, message: types.JSONRPCMessage, size: int) -> SessionMessage:
+        """Gives a message as the SDK takes it; a request waits here until there is room for it."""
+        if not isinstance(message, types.JSONRPCRequest):
+            return SessionMessage(message)
+        number = message.id
+        await self._open.add(number, size)
+
+        async def never_answered() -> None:
+            self._open.done(number)
+            await self._give(number, None)
+
+        return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=never_answered))
+
+    async def answer(self, message: types.JSONRPCMessage) -> None:
+        """Sends what the server says; the answer to a message of an array waits for those to the others."""
+        if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
+            return  # an owner that ends says nothing: the relay asks the next one
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            await self._give(message.id, line)
+            self._open.done(message.id)
+        else:
+            await self._say(line)
+
+    async def _give(self, number: object, answer: bytes | None) -> None:
+        key = arrays.key_of(number)
+        await self._say(self._arrays.answered(key, answer) if self._arrays.holds(key) else answer)
+
+    async def _say(self, line: bytes | None) -> None:
+        if line is not None:
+            self._writer.write(line + b"\n")
+            await self._writer.drain()
 
 
-def _message_in(line: bytes | None) -> types.JSONRPCMessage | bytes | None:
-    """Gives a line's message, or the error to answer with, or None for an empty line."""
-    if line is None:
-        return _error(None, types.INVALID_REQUEST, f"a message is longer than {LINE_LIMIT} bytes")
-    if not line.strip():
-        return None
+def _message_in(line: bytes) -> types.JSONRPCMessage | bytes:
+    """Gives a line's message, or the error to answer with."""
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
@@ -153,16 +201,14 @@ def _refused(line: bytes) -> bytes:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return _error(None, types.PARSE_ERROR, "not JSON in UTF-8")
-    if isinstance(value, list):
-        return _error(None, types.INVALID_REQUEST, "send one message a line: batches are not served")
     number = value.get("id") if isinstance(value, dict) else None
-    is_id = isinstance(number, str | int) and not isinstance(number, bool) and len(str(number)) <= 200
-    return _error(number if is_id else None, types.INVALID_REQUEST, "not a JSON-RPC 2.0 message")
+    return _error(
+        number if arrays.is_id(number) else None, types.INVALID_REQUEST, "not a JSON-RPC 2.0 message"
+    )
 
 
 def _error(number: object, code: int, message: str) -> bytes:
-    answer = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
-    return json.dumps(answer).encode() + b"\n"
+    return json.dumps(arrays.error(number, message, code)).encode()
 
 
 async def _quietly(work: Callable[[], Awaitable[None]]) -> None:

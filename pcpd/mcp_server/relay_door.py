@@ -17,10 +17,13 @@ from anyio import CapacityLimiter, to_thread
 from pcpd import __version__
 from pcpd.errors import Denied, PcpError, Usage
 from pcpd.gate import peer
+from pcpd.gate.threads import Threads
 from pcpd.ledger import tokens
 from pcpd.ledger.issued import Issued
+from pcpd.mcp_server.asking import Asking
 from pcpd.mcp_server.lines import LINE_LIMIT, PIECE, Lines, messages
-from pcpd.mcp_server.server import build
+from pcpd.mcp_server.server import build, options
+from pcpd.mcp_server.subscriptions import Streams, Subscriptions
 from pcpd.memory import strangers
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
@@ -36,20 +39,20 @@ FAREWELL_S = 0.5
 class RelayDoor:
     """Serves relays on a listening socket; `on_traffic` is told of each connection's begin (+1) and end (-1).
 
-    `limiter` holds the threads on which tools run. Greetings have their own few, so that a flood of wrong
+    `threads` are those on which acts run. Greetings have their own few, so that a flood of wrong
     tokens delays no call.
     """
 
     def __init__(
         self,
         memory: Memory,
-        limiter: CapacityLimiter,
+        threads: Threads,
         on_traffic: Callable[[int], None],
         *,
         greeting_s: float = GREETING_S,
     ) -> None:
         self._memory = memory
-        self._limiter = limiter
+        self._threads = threads
         self._greeting_limiter = CapacityLimiter(GREETING_THREADS)
         self._on_traffic = on_traffic
         self._greeting_s = greeting_s
@@ -105,9 +108,14 @@ class RelayDoor:
             return
         await _send(writer, {"pcpd": __version__})
         lines.limit = LINE_LIMIT
-        server = build(self._memory, lambda _ctx: caller(), self._limiter, first=first)
-        async with messages(lines, writer) as (read_stream, write_stream):
-            await server.run(read_stream, write_stream, server.create_initialization_options())
+        asking = Asking(self._memory, lambda _ctx: caller(), self._threads, first=first)
+        subscriptions = Subscriptions(asking, Streams())
+        server = build(asking, subscriptions)
+        try:
+            async with messages(lines, writer) as (read_stream, write_stream):
+                await server.run(read_stream, write_stream, options(server))
+        finally:
+            await subscriptions.close()
 
     async def _greeted(self, lines: Lines) -> tuple[Caller, Callable[[], Caller]]:
         """Checks the greeting; gives who greeted, and what tells, at each call, who calls."""

@@ -1,0 +1,152 @@
+"""What changes of what one client wants to hear of, told as far as they may know when it is told.
+
+A subscription says nothing about its page: one to a page that is absent, or outside the grants, is taken like any
+other, and tells of it from the moment on at which the caller may see it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
+
+from pcpd.mcp_server.asking import Asking, Context
+from pcpd.mcp_server.uris import is_profile, path_of
+from pcpd.memory import subscribe
+from pcpd.memory.account import audited
+from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.profile import PROFILE
+from pcpd.memory.subscribe import Event
+from pcpd.pages.paths import lookup_key
+
+MOST_URIS = 1_000
+GAP_S = 0.1
+"""Between two looks: what changes meanwhile is told together."""
+EVENTS_AT_ONCE = 500
+
+
+_PROFILE_KEY = ""
+
+
+@dataclass
+class Wanted:
+    """What a client wants to hear of: resources, by the addresses that it wrote, and whether their list."""
+
+    lists: bool = False
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def add(self, uri: str) -> bool:
+        """Adds a resource; False for an address that can be none of ours."""
+        path = path_of(uri)
+        if is_profile(uri):
+            self.keys[uri] = _PROFILE_KEY
+        elif path is not None:
+            self.keys[uri] = lookup_key(path)
+        return uri in self.keys
+
+    def copy(self) -> "Wanted":
+        """Gives a copy for another thread."""
+        return Wanted(self.lists, dict(self.keys))
+
+    def told_of(self, events: Iterable[Event]) -> dict[str, set[str]]:
+        """Gives, for each changed page that concerns a resource here, the addresses of these."""
+        by_key: dict[str, set[str]] = {}
+        for uri, key in self.keys.items():
+            by_key.setdefault(key, set()).add(uri)
+        found: dict[str, set[str]] = {}
+        for event in events:
+            uris = by_key.get(lookup_key(event.path), set())
+            if event.category == PROFILE:
+                uris = uris | by_key.get(_PROFILE_KEY, set())
+            if uris:
+                found.setdefault(event.path, set()).update(uris)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one look gave: what to tell, and where the next one begins."""
+
+    events: tuple[ServerEvent, ...]
+    cursor: str
+    is_last: bool
+
+
+class Watch:
+    """Looks for changes after each wake, for one client. For one event loop; `close` ends it."""
+
+    def __init__(self, asking: Asking, ctx: Context, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self._asking, self._ctx = asking, ctx
+        self._woken = asyncio.Event()
+        self._cursor = ""
+        self._unlisten: Callable[[], None] = lambda: None
+
+    async def begin(self) -> None:
+        """Looks from now on. Raises `MCPError`."""
+        self._unlisten = listened(self._asking.memory, self._woken)
+        try:
+            self._cursor = await self._asking.answer(self._ctx, "subscribe", _now)
+        except BaseException:
+            self.close()
+            raise
+
+    async def next(self) -> tuple[ServerEvent, ...]:
+        """Waits for changes that the client wants to hear of. Raises `PcpError` when they may ask no more."""
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            look = await self._asking.run(
+                self._ctx, "subscribe", partial(_looked, cursor=self._cursor, wanted=self.wanted.copy())
+            )
+            self._cursor = look.cursor
+            if not look.is_last:
+                self._woken.set()
+            if look.events:
+                return look.events
+            await asyncio.sleep(GAP_S)
+
+    def close(self) -> None:
+        """Looks no more."""
+        self._unlisten()
+
+
+def listened(memory: Memory, woken: asyncio.Event) -> Callable[[], None]:
+    """Has an event of the running loop set when looking is worth it; gives what ends that."""
+    loop = asyncio.get_running_loop()
+
+    def wake() -> None:
+        loop.call_soon_threadsafe(woken.set)
+
+    return subscribe.listen(memory, wake)
+
+
+def noted(memory: Memory, caller: Caller, *, count: int) -> None:
+    """Writes down that a client asked to hear of `count` resources. What they are called is not looked at."""
+    with audited(memory, caller, "subscribe") as note:
+        note.counts = {"resources": count}
+
+
+def _now(memory: Memory, caller: Caller) -> str:
+    return subscribe.since(memory, caller, None).cursor
+
+
+def _looked(memory: Memory, caller: Caller, *, cursor: str, wanted: Wanted) -> _Look:
+    news = subscribe.since(memory, caller, cursor, limit=EVENTS_AT_ONCE)
+    if news.is_reset:
+        return _Look(_told(set(wanted.keys), is_list_changed=wanted.lists), news.cursor, is_last=True)
+    concerned = wanted.told_of(news.events)
+    if concerned:
+        with audited(memory, caller, "resource_updated") as note:
+            note.paths = tuple(concerned)
+            note.categories = frozenset(event.category for event in news.events if event.path in concerned)
+            note.counts = {"results": len(concerned)}
+    is_list_changed = wanted.lists and any(event.kind != "changed" for event in news.events)
+    told = _told(set().union(*concerned.values()), is_list_changed=is_list_changed)
+    return _Look(told, news.cursor, is_last=len(news.events) < EVENTS_AT_ONCE)
+
+
+def _told(uris: set[str], *, is_list_changed: bool) -> tuple[ServerEvent, ...]:
+    updated = tuple(ResourceUpdated(uri) for uri in sorted(uris))
+    return (ResourcesListChanged(), *updated) if is_list_changed else updated
