@@ -12,6 +12,7 @@ from pcpd.api import connection, streams
 from pcpd.api.streams import Streams
 from pcpd.memory import consent, read
 from tests.doors import Doors, _Unix
+from tests.vaults import Opened
 from tests.waiting import LONGEST_S, until
 
 
@@ -278,11 +279,11 @@ def test_a_reader_that_takes_nothing_is_hung_up_on_and_holds_up_no_other(
     other.close()
 
 
-def test_a_burst_of_changes_rings_once(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burst_of_changes_rings_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the loop has heard it."""
 
     async def burst() -> tuple[bool, int]:
-        shared = Streams(doors.opened.memory)
+        shared = Streams(opened.memory)
         with shared.place("human:sam") as waiting:
             calls: list[object] = []
             loop = asyncio.get_running_loop()
@@ -294,7 +295,7 @@ def test_a_burst_of_changes_rings_once(doors: Doors, monkeypatch: pytest.MonkeyP
 
             monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
             for _ in range(100):
-                doors.opened.memory.listeners.tell()
+                opened.memory.listeners.tell()
             return await waiting.sleep(), len(calls)
 
     assert asyncio.run(burst()) == (False, 1)
