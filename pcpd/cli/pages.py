@@ -9,8 +9,10 @@ import click
 
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command, page_argument
-from pcpd.cli.output import plain, say
+from pcpd.cli.output import counted, plain, say
 from pcpd.errors import Conflict
+
+LINKS_NAMED = 10
 
 based = click.option(
     "--if-version",
@@ -121,3 +123,9 @@ def show_written(invocation: Invocation, written: Mapping[str, Any]) -> None:
         say(
             f"Another program saved it at the same time; its text is kept in {plain(written['conflict_copy'])}"
         )
+    broken = written.get("broken_links") or []
+    if broken:
+        few = ", ".join(plain(path) for path in broken[:LINKS_NAMED]) + (
+            ", …" if len(broken) > LINKS_NAMED else ""
+        )
+        say(f"Links on {counted(len(broken), 'page')} do not lead to it any more: {few}")

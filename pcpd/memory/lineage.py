@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pcpd.errors import PcpError, Unavailable
 from pcpd.history.repository import Repository
 from pcpd.history.versions import Version
+from pcpd.memory.account import Note
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.read import file_named, found_page, is_page, no_page
@@ -58,13 +59,13 @@ class Line:
     moments: tuple[Moment, ...]
 
 
-def line_of(memory: Memory, caller: Caller, path: str) -> Line:
+def line_of(memory: Memory, caller: Caller, path: str, note: Note) -> Line:
     """Gives the versions of the page that `path` names: for an agent a visible page, for the person any file."""
     if caller.principal.is_controller:
         file = file_named(memory, caller, path)
         now = _on_disk(memory, file)
     else:
-        found = found_page(memory, caller, path)
+        found = found_page(memory, caller, path, note)
         file = found.file
         now = Moment(None, changed_at(memory, file), "", "", "", file, found.version, found.category)
     log = history_for(memory, caller).log(file, limit=MOST_VERSIONS)

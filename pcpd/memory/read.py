@@ -4,7 +4,7 @@ Each asks policy for what the caller may see, answers from a read-only connectio
 before the answer leaves (architecture.md, *The road out*).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import from_ns, normal_time
+from pcpd.sqlite import Reads
 
 NAMES_SHOWN = 5
 """Pages that are named where a name is that of several."""
@@ -113,17 +114,22 @@ def _few(fit: Fit | None, rows: Sequence[object]) -> int | None:
 def read_page(memory: Memory, caller: Caller, path: str) -> PageRead:
     """Gives one page by path, file name or id. Raises `NotFound` (`page.not-found`), also where no grant is."""
     with audited(memory, caller, "read_page") as note:
-        read = found_page(memory, caller, path)
+        read = found_page(memory, caller, path, note)
         note.paths, note.categories = (str(read.path),), frozenset({read.category})
     return read
 
 
-def found_page(memory: Memory, caller: Caller, path: str) -> PageRead:
-    """Gives the page that `path` names, where the caller may read it; else raises `NotFound` (as `no_page`)."""
+def found_page(memory: Memory, caller: Caller, path: str, note: Note | None = None) -> PageRead:
+    """Gives the page that `path` names, where the caller may read it; else raises `NotFound` (as `no_page`).
+
+    `note` is told of a page that is there and that the caller may not see.
+    """
     named = _named(memory, caller, path)
     page_path = _meant(memory, named, path)
     read = _read(memory, caller, page_path, named) if page_path else None
     if read is None:
+        if page_path is not None and note is not None:
+            note.refused(page_path)
         raise no_page(memory, caller, path)
     return read
 
@@ -260,11 +266,32 @@ def _note_list(note: Note, listing: PageList) -> None:
 def links(memory: Memory, caller: Caller, path: str, *, depth: int = 1) -> LinksAnswer:
     """Gives a page's outgoing links, backlinks, unresolved targets and neighbours to a depth."""
     with audited(memory, caller, "page_links") as note:
-        page = str(found_page(memory, caller, path).path)
+        page = str(found_page(memory, caller, path, note).path)
         with memory.index.reader() as conn:
             answer = link_rows.answer(conn, page, memory.visible_to(caller), depth=depth)
-        note.paths = (page,)
+            beside = [each.path for each in answer.neighbours.pages]
+            edges = (*answer.outgoing, *answer.backlinks)
+            _note_names(conn, note, [page, *_named_by(edges), *beside])
+        note.counts = {
+            "outgoing": len(answer.outgoing),
+            "backlinks": len(answer.backlinks),
+            "neighbours": len(beside),
+        }
     return answer
+
+
+def _named_by(edges: Iterable[Edge]) -> Iterator[str]:
+    """Gives the pages at both ends of links."""
+    for edge in edges:
+        yield edge.source
+        if edge.target is not None:
+            yield edge.target
+
+
+def _note_names(reads: Reads, note: Note, paths: Iterable[str]) -> None:
+    """Notes the pages that an answer names, and their categories."""
+    note.paths = tuple(dict.fromkeys(paths))
+    note.categories = tables.categories(reads, note.paths)
 
 
 def unresolved(
@@ -282,6 +309,7 @@ def unresolved(
         few = _few(fit, edges)
         if few is not None:
             edges, following = link_rows.unresolved(conn, visible, limit=few, cursor=cursor)
+        _note_names(conn, note, _named_by(edges))
         note.counts = {"results": len(edges)}
     return LooseEnds(tuple(edges), (), following)
 
@@ -290,6 +318,7 @@ def orphans(memory: Memory, caller: Caller, *, limit: int = 100, cursor: str | N
     """Lists the pages to which no other page links."""
     with audited(memory, caller, "orphans") as note, memory.index.reader() as conn:
         found, following = graph.orphans(conn, memory.visible_to(caller), limit=limit, cursor=cursor)
+        _note_names(conn, note, found)
         note.counts = {"results": len(found)}
     return LooseEnds((), tuple(found), following)
 
@@ -298,6 +327,6 @@ def suggest(memory: Memory, caller: Caller, prefix: str, *, limit: int = 20) -> 
     """Gives paths that may be meant by what was typed so far: by path, file name, alias or title, whatever the case."""
     with audited(memory, caller, "suggest_pages") as note, memory.index.reader() as conn:
         found = suggestions.suggest(conn, memory.visible_to(caller), prefix, limit=limit)
-        note.paths, note.categories = tuple(found), tables.categories(conn, found)
+        _note_names(conn, note, found)
         note.counts = {"results": len(found)}
     return found

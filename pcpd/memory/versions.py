@@ -17,7 +17,7 @@ from pcpd.memory.account import audited
 from pcpd.memory.facts import facts_of
 from pcpd.memory.lineage import MOST_VERSIONS, Line, Moment
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import file_named, found_page, no_page
+from pcpd.memory.read import Fit, file_named, found_page, no_page
 from pcpd.pages.page import Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 
@@ -68,7 +68,13 @@ class PastPage:
 
 
 def history(
-    memory: Memory, caller: Caller, path: str, *, limit: int = 20, cursor: str | None = None
+    memory: Memory,
+    caller: Caller,
+    path: str,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+    fit: Fit | None = None,
 ) -> PageVersions:
     """Lists a page's versions, the newest first, across renames, as far as the caller may see each.
 
@@ -76,9 +82,11 @@ def history(
     (`cursor.invalid`), `Unavailable` (`history.none`).
     """
     with audited(memory, caller, "page_history") as note:
-        line = lineage.line_of(memory, caller, path)
+        line = lineage.line_of(memory, caller, path, note)
         found = _some(memory, caller, line, limit + 1, cursor)
         versions = tuple(_version(each) for each in found[:limit])
+        limit = limit if fit is None else min(limit, fit(versions))
+        versions = versions[:limit]
         note.paths = tuple(dict.fromkeys((line.path, *(each.path for each in versions))))
         note.categories = frozenset(each.category for each in found[:limit] if each.category)
         note.counts = {"results": len(versions)}
@@ -108,7 +116,7 @@ def version(memory: Memory, caller: Caller, path: str, rev: str) -> PastPage:
     takes for a commit.
     """
     with audited(memory, caller, "read_version") as note:
-        past = _past(memory, caller, lineage.line_of(memory, caller, path), rev)
+        past = _past(memory, caller, lineage.line_of(memory, caller, path, note), rev)
         note.paths, note.categories = (str(past.page.path),), frozenset({past.category})
     return past
 
@@ -119,7 +127,7 @@ def changes(memory: Memory, caller: Caller, path: str, old: str, new: str | None
     Both must be versions that the caller may see. Empty where their bytes are equal. Raises as `version` does.
     """
     with audited(memory, caller, "page_changes") as note:
-        line = lineage.line_of(memory, caller, path)
+        line = lineage.line_of(memory, caller, path, note)
         before = _past(memory, caller, line, old)
         after = _past(memory, caller, line, new) if new is not None else _now(memory, caller, path)
         note.paths = tuple(dict.fromkeys((str(before.page.path), str(after.page.path))))

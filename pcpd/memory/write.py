@@ -51,7 +51,7 @@ def write_page(
             return _make(doing, path, proposed, if_version)
         page, read = present
         # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
-        _require_write(doing, facts_of(memory.context, parse(page, read.data)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
         require_base(page, read.version, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
         return _change(doing, page, read, data)
@@ -98,7 +98,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
     def act(doing: Doing) -> Written:
         page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
-        _require_write(doing, facts_of(memory.context, parse(page, read.data)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
         before = linked(memory, caller, page)
         meant = Written(str(page), read.version, "removed")
         written = carry_out(doing, [Step(page.file, None, read)], meant, f"Remove {page}")
@@ -116,8 +116,8 @@ def move_page(
         page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
         target = _new_path(memory, caller, to)
-        for there in (page, target):
-            _require_write(doing, facts_of(memory.context, parse(there, read.data)), is_there=True)
+        for place in (page, target):
+            _require_write(doing, facts_of(memory.context, parse(place, read.data)), there=page)
         _require_free(doing, target, page)
         before = linked(memory, caller, page)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
@@ -171,7 +171,7 @@ def _require_free(doing: Doing, target: PagePath, page: PagePath) -> None:
     memory = doing.memory
     found = _read_at(memory, target) if target.key != page.key else None
     if found is not None:
-        _require_write(doing, facts_of(memory.context, parse(target, found[1].data)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(target, found[1].data)), there=target)
         require_base(target, found[1].version, None, overwrite=False)
 
 
@@ -194,7 +194,7 @@ def _make(doing: Doing, path: str, proposed: Proposed, if_version: str | None) -
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    _require_write(doing, facts_of(memory.context, parse(page, data)), is_there=False)
+    _require_write(doing, facts_of(memory.context, parse(page, data)), there=None)
     if if_version is not None:  # only now: whoever may not write here learns nothing of what is not there
         raise Conflict(
             "page.stale",
@@ -235,26 +235,26 @@ def _change(doing: Doing, page: PagePath, read: FileBytes, data: bytes) -> Writt
     """Both what the page was and what it becomes must be open to the caller (pages.md §3)."""
     memory = doing.memory
     for version in (read.data, data):
-        _require_write(doing, facts_of(memory.context, parse(page, version)), is_there=True)
+        _require_write(doing, facts_of(memory.context, parse(page, version)), there=page)
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
     meant = Written(str(page), version_of(data), "replaced")
     return carry_out(doing, [Step(page.file, data, read)], meant, f"Change {page}")
 
 
-def _require_write(doing: Doing, facts: Facts, *, is_there: bool) -> None:
+def _require_write(doing: Doing, facts: Facts, *, there: PagePath | None) -> None:
     """Raises `Denied` unless the caller may write here, and notes what the act is about.
 
-    A page that is there must be readable too: whoever may only write learns by no answer that it exists.
+    A page that is `there` must be readable too: whoever may only write learns by no answer that it exists.
     """
     memory, caller = doing.memory, doing.caller
     if memory.may(caller, "write", facts).allowed and (
-        not is_there or memory.may(caller, "read", facts).allowed
+        there is None or memory.may(caller, "read", facts).allowed
     ):
         doing.note.touched(facts)
         return
-    if is_there:
-        doing.note.refused(facts.path)
+    if there is not None:
+        doing.note.refused(there)
     name = caller.principal.name
     raise Denied(
         "access.denied",

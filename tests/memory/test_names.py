@@ -2,8 +2,9 @@
 
 import pytest
 
-from pcpd.errors import NotFound
+from pcpd.errors import Conflict, NotFound
 from pcpd.memory import consent, read, versions, write
+from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
 from tests.vaults import Opened
 from tests.waiting import until
@@ -71,3 +72,41 @@ def test_only_who_was_let_in_can_be_shut_out(opened: Opened) -> None:
     for tokens in (1, 0):
         assert consent.revoke(opened.memory, principal=None, token=str(made["id"]))["tokens"] == tokens
     assert consent.revoke(opened.memory, principal="agent:claude", token=None) == {"grants": 0, "tokens": 0}
+
+
+def test_a_page_answers_to_an_alias_that_no_other_visible_page_has(opened: Opened) -> None:
+    """Names of files go first; a page outside the grant takes no name away."""
+    opened.save("heating.md", "---\naliases: [Boiler, Warm thing]\n---\nheating\n")
+    opened.save("hidden.md", "---\npartition: work\naliases: [Boiler]\n---\nhidden\n")
+    opened.save("named/warm thing.md", "the file\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 3)
+    agent = opened.agent("agent:claude", "read")
+    assert read.read_page(opened.memory, agent, "boiler").path == "heating"
+    assert read.read_page(opened.memory, agent, "warm thing").path == "named/warm thing"
+    with pytest.raises(NotFound) as caught:
+        read.read_page(opened.memory, opened.person, "boiler")
+    assert caught.value.code == "page.ambiguous"
+    assert caught.value.hint == "name one by its path: heating, hidden"
+
+
+def test_a_hidden_page_takes_no_name_from_one_that_can_be_seen(opened: Opened) -> None:
+    """Whichever way of naming finds it first."""
+    opened.save("plan.md", "---\npartition: work\n---\nhidden\n")
+    opened.save("a/plan.md", "open\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 2)
+    agent = opened.agent("agent:claude", "read")
+    assert read.read_page(opened.memory, agent, "plan").path == "a/plan"
+    assert read.read_page(opened.memory, opened.person, "plan").path == "plan"
+
+
+def test_a_page_is_made_at_the_path_that_was_said_whatever_bears_the_name_elsewhere(opened: Opened) -> None:
+    """A file name, an id or an alias of another page is no path of it."""
+    opened.save("a/plan.md", "---\nid: the-id\naliases: [other]\n---\nthere already\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
+    agent = opened.agent("agent:claude", "read", "write")
+    for path in ("plan", "the-id", "other"):
+        assert write.write_page(opened.memory, agent, path, Proposed("new\n")).path == path
+    with pytest.raises(Conflict):
+        write.write_page(opened.memory, agent, "a/plan", Proposed("new\n"))
+    with pytest.raises(Conflict):
+        write.write_page(opened.memory, agent, "A/Plan", Proposed("new\n"))

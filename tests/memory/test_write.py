@@ -331,6 +331,29 @@ def test_a_key_that_came_with_another_request_is_refused(opened: Opened) -> None
     assert opened.memory.files.stat("two.md") is None
 
 
+def test_a_key_is_known_to_be_used_also_when_the_owner_died_in_its_write(
+    make_opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note of what the write was about to do says for which request."""
+    opened = make_opened(ahead_s=3600, quiet_s=0).open()
+    agent = opened.agent("agent:claude", "read", "write", key="k1")
+
+    def dies(*_: object, **__: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as broken:
+        broken.setattr(reconcile, "apply", dies)
+        with pytest.raises(Died):
+            write.write_page(opened.memory, agent, "one", Proposed("text"))
+    opened.restart()
+    opened.failures.clear()  # of the watcher, which met the broken code too
+    with pytest.raises(Conflict) as refused:
+        write.write_page(opened.memory, agent, "two", Proposed("text"))
+    assert refused.value.code == "write.key-reused"
+    assert opened.memory.files.stat("two.md") is None
+    assert write.write_page(opened.memory, agent, "one", Proposed("text")).outcome == "created"
+
+
 def test_a_renamed_page_is_shown_and_restored_under_the_name_it_had(opened: Opened) -> None:
     """`log` follows the rename, so do `show` and `restore` with the versions that it lists."""
     opened.save("old.md", "text that stays\n" * 5)
