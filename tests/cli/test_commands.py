@@ -151,6 +151,11 @@ def test_move_remove_and_restore_name_their_pages(scene: Scene, pcpd: Pcpd) -> N
     """Each is one request."""
     owner = scene.owner(http=lambda request: ok({**WRITTEN, "outcome": "moved"}))
     assert pcpd("move", "a.md", "b/c.md").err == "Moved: notes/a\n"
+    broken = [f"n{number}" for number in range(12)]
+    owner.http = lambda request: ok({**WRITTEN, "outcome": "moved", "broken_links": broken})
+    assert pcpd("move", "a.md", "b/c.md").err.endswith(
+        "Links on 12 pages do not lead to it any more: n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, …\n"
+    )
     assert asked(owner).json() == {"path": "a", "to": "b/c"}
     assert pcpd("remove", "a", "--if-version", "v", "--json").json()["outcome"] == "moved"
     assert (asked(owner).method, asked(owner).headers["if-match"]) == ("DELETE", '"v"')
