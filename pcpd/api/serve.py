@@ -1,82 +1,16 @@
 """Serves an ASGI app with uvicorn on sockets that are bound already: loopback TCP and the owner's Unix socket."""
 
 import asyncio
-import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pcpd.gate import peer
+from pcpd.api.connection import Connection
 
 KEEP_ALIVE_S = 30
 DRAIN_S = 1
-MOST_STRANGERS = 128
-HEAD_S = 10.0
-STUCK_S = 60.0
-"""A client that takes nothing of an answer for so long has gone, whatever its connection says."""
-
-
-class PeerChecked(H11Protocol):
-    """HTTP/1.1 that hangs up on Unix socket peers that are another user's processes.
-
-    Any user of this machine may connect to loopback: there only so many connections are kept, and none on which
-    nothing is asked for a while, so that strangers cannot use up the files that the owner may open.
-    """
-
-    is_stranger = False
-    _waiting: asyncio.TimerHandle | None = None
-    _stuck: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Looks at who connected before a byte is read."""
-        link = transport.get_extra_info("socket")
-        self.is_stranger = link is not None and link.family != socket.AF_UNIX
-        if link is None or (self._is_crowded() if self.is_stranger else not peer.is_of(link, os.geteuid())):
-            self.transport = transport  # what ends the connection looks at it
-            transport.abort()
-            return
-        super().connection_made(transport)
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Waits for nothing more."""
-        for timer in (self._waiting, self._stuck):
-            if timer is not None:
-                timer.cancel()
-        super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        """Waits for the client to take what was sent; the rest of the answer waits with it."""
-        super().pause_writing()
-        self._stuck = self.loop.call_later(STUCK_S, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        """Goes on."""
-        super().resume_writing()
-        if self._stuck is not None:
-            self._stuck.cancel()
-
-    def on_response_complete(self) -> None:
-        """Waits for the next request."""
-        super().on_response_complete()
-        self._wait()
-
-    def _is_crowded(self) -> bool:
-        return sum(each.is_stranger for each in self.connections) >= MOST_STRANGERS  # type: ignore[union-attr]
-
-    def _wait(self) -> None:
-        """Hangs up on a stranger whose request is not whole after a while, however slowly it goes on coming."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-        if self.is_stranger:
-            self._waiting = self.loop.call_later(HEAD_S, self._hang_up)
-
-    def _hang_up(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.abort()
 
 
 class Quiet(uvicorn.Server):
@@ -122,7 +56,7 @@ async def serve(
         to_serve.put_nowait(listening)
     config = uvicorn.Config(
         app,
-        http=PeerChecked,
+        http=Connection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from pcpd.api import serve
+from pcpd.api import connection
 from tests.doors import Doors
-from tests.waiting import LONGEST_S
+from tests.waiting import LONGEST_S, until
 
 HEALTH = b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -18,6 +18,12 @@ def _connected(doors: Doors) -> socket.socket:
     return link
 
 
+def _calling(token: str, *, method: str = "GET") -> bytes:
+    return (
+        f"{method} /vault/v1/pages/boiler HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+    ).encode()
+
+
 def _is_hung_up(link: socket.socket) -> bool:
     """Waits for the end of a connection; False if something was said first."""
     try:
@@ -26,18 +32,59 @@ def _is_hung_up(link: socket.socket) -> bool:
         return True
 
 
-def test_only_so_many_strangers_are_let_in(doors: Doors) -> None:
-    """The next one is hung up on; the person's socket and those that are in are served, and a free place is taken."""
+def _is_answered(link: socket.socket) -> bool:
+    """Asks for health and tells whether that was answered."""
+    try:
+        link.sendall(HEALTH)
+        return link.recv(65536).startswith(b"HTTP/1.1 200 OK")
+    except ConnectionError:
+        return False
+
+
+def test_only_so_many_strangers_are_kept(doors: Doors) -> None:
+    """One more is let in, and who has asked nothing for longest goes; the person's socket is served as ever."""
     with ExitStack() as open_links:
-        links = [open_links.enter_context(_connected(doors)) for _ in range(serve.MOST_STRANGERS)]
+        links = [open_links.enter_context(_connected(doors)) for _ in range(connection.MOST_STRANGERS)]
+        assert _is_answered(links[0])  # so that it is the second that has waited longest
         late = open_links.enter_context(_connected(doors))
-        assert _is_hung_up(late)
+        assert _is_answered(late)
+        assert _is_hung_up(links[1])
         assert doors.vault("GET", "health").status == 200
-        links[-1].sendall(HEALTH)
-        assert links[-1].recv(15) == b"HTTP/1.1 200 OK"
-        links[0].shutdown(socket.SHUT_WR)
-        assert _is_hung_up(links[0])
-        assert doors.vault("GET", "health", tcp=True).status == 200
+        assert all(_is_answered(link) for link in (links[0], links[2], links[-1]))
+
+
+def test_who_has_shown_a_token_is_no_stranger(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many strangers come, and however long nothing is asked; a token that is not valid helps nobody."""
+    token = doors.token()
+    with _connected(doors) as caller, _connected(doors) as pretender:
+        assert _is_answered(caller)
+        assert _is_answered(pretender)
+        monkeypatch.setattr(connection, "MOST_STRANGERS", 2)
+        monkeypatch.setattr(connection, "HEAD_S", 0.05)
+        caller.sendall(_calling(token))
+        assert caller.recv(65536).startswith(b"HTTP/1.1 404 ")  # there is no grant, but the caller is known
+        pretender.sendall(_calling("pcp_00000000_" + "x" * 43))
+        assert pretender.recv(65536).startswith(b"HTTP/1.1 401 ")
+        assert _is_hung_up(pretender)
+        for _ in range(5):
+            with _connected(doors) as stranger:
+                assert _is_hung_up(stranger)
+        assert _is_answered(caller)
+
+
+def test_who_has_shown_a_token_has_only_so_many_connections(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that the owner may open are for all."""
+    monkeypatch.setattr(connection, "MOST_CALLERS", 2)
+    token = doors.token()
+    with ExitStack() as open_links:
+        for _ in range(2):
+            link = open_links.enter_context(_connected(doors))
+            link.sendall(_calling(token))
+            assert link.recv(9) == b"HTTP/1.1 "
+        assert _is_hung_up(open_links.enter_context(_connected(doors)))
+        assert doors.vault("GET", "health").status == 200
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /vault/v1/hea", HEALTH + b"GET /va"])
@@ -45,7 +92,7 @@ def test_strangers_who_ask_nothing_whole_are_hung_up_on(
     doors: Doors, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
     """However slowly they go on: with nothing said, half a request, and half of a second one."""
-    monkeypatch.setattr(serve, "HEAD_S", 0.05)
+    monkeypatch.setattr(connection, "HEAD_S", 0.05)
     with _connected(doors) as link:
         link.sendall(said)
         heard = b""
@@ -56,7 +103,7 @@ def test_strangers_who_ask_nothing_whole_are_hung_up_on(
 
 def test_the_person_may_take_their_time(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
     """On their own socket nobody else can connect: a slow request is waited for."""
-    monkeypatch.setattr(serve, "HEAD_S", 0.0)
+    monkeypatch.setattr(connection, "HEAD_S", 0.0)
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(LONGEST_S)
         link.connect(str(doors.http_socket))
@@ -64,3 +111,32 @@ def test_the_person_may_take_their_time(doors: Doors, monkeypatch: pytest.Monkey
         assert doors.vault("GET", "health").status == 200
         link.sendall(HEALTH[20:])
         assert link.recv(15) == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.parametrize("size", [10, connection.JOINED_BYTES + 1])
+def test_an_answer_is_whole_whether_its_head_is_sent_with_its_body_or_alone(doors: Doors, size: int) -> None:
+    """Small ones go out at once, in the order in which they were asked for; HEAD has no body to go with."""
+    page = b"HTTP/1.1 is what this page begins with" + b"x" * size
+    doors.opened.save("boiler.md", page)
+    until(lambda: doors.vault("GET", "pages/boiler").data == page)
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(LONGEST_S)
+        link.connect(str(doors.http_socket))
+        ask = b"%b /vault/v1/pages/boiler HTTP/1.1\r\nHost: localhost\r\n%b\r\n"
+        link.sendall(ask % (b"HEAD", b"") + ask % (b"GET", b"") + ask % (b"GET", b"Connection: close\r\n"))
+        heard = b""
+        while piece := link.recv(65536):
+            heard += piece
+    head, first, second = heard.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert head.endswith(b"\r\n\r\n")
+    assert first.endswith(b"\r\n\r\n" + page)
+    assert second.endswith(b"\r\n\r\n" + page)
+
+
+def test_a_small_answer_is_one_packet(doors: Doors) -> None:
+    """Head and body are there together."""
+    with _connected(doors) as link:
+        link.sendall(HEALTH)
+        head, _, body = link.recv(65536).partition(b"\r\n\r\n")
+    assert b"content-length: %d" % len(body) in head
+    assert body

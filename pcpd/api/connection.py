@@ -1,0 +1,145 @@
+"""One HTTP connection: who may have one, for how long, and how what is said on it is sent."""
+
+import asyncio
+import os
+import socket
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pcpd.gate import peer
+from pcpd.gate.knock import CALLER
+
+MOST_STRANGERS = 128
+MOST_CALLERS = 512
+HEAD_S = 10.0
+STUCK_S = 60.0
+"""A client that takes nothing of an answer for so long has gone, whatever its connection says."""
+JOINED_BYTES = 64 * 1024
+
+
+class Connection(H11Protocol):
+    """HTTP/1.1 that hangs up on Unix socket peers that are another user's processes.
+
+    Any user of this machine may connect to loopback. Who has shown no valid token there is a stranger: only so many
+    of them are kept, and none on whose connection nothing is asked for a while, so that they cannot use up the
+    files that the owner may open. Where one more comes, the one that has asked nothing for longest goes.
+    """
+
+    is_local = False
+    """Whether it came by the person's own socket."""
+    waiting_since = 0.0
+    _has_called = False
+    _timer: asyncio.TimerHandle | None = None
+    _stuck: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Looks at who connected before a byte is read."""
+        link = transport.get_extra_info("socket")
+        self.is_local = link is not None and link.family == socket.AF_UNIX
+        if link is None or not (peer.is_of(link, os.geteuid()) if self.is_local else self._finds_room()):
+            self.transport = transport  # what ends the connection looks at it
+            transport.abort()
+            return
+        super().connection_made(_Joined(transport, self.loop))  # type: ignore[arg-type]
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Waits for nothing more."""
+        for timer in (self._timer, self._stuck):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Waits for the client to take what was sent; the rest of the answer waits with it."""
+        super().pause_writing()
+        self._stuck = self.loop.call_later(STUCK_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Goes on."""
+        super().resume_writing()
+        if self._stuck is not None:
+            self._stuck.cancel()
+
+    def on_response_complete(self) -> None:
+        """Waits for the next request."""
+        self._has_called = self.is_caller
+        super().on_response_complete()
+        self._wait()
+
+    @property
+    def is_caller(self) -> bool:
+        """Tells whether a request on this connection, past or under way, came with a valid token (see `Gate`)."""
+        return self._has_called or (self.cycle is not None and CALLER in self.cycle.scope["state"])
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tells whether no request is under way."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def hang_up(self) -> None:
+        """Cuts the connection."""
+        self.transport.abort()
+        self.connections.discard(self)
+
+    def _finds_room(self) -> bool:
+        """Tells whether there is room for one more on loopback; hangs up on a stranger for it."""
+        others = [each for each in self.connections if isinstance(each, Connection) and not each.is_local]
+        strangers = [each for each in others if not each.is_caller]
+        if len(strangers) >= MOST_STRANGERS:
+            idle = [each for each in strangers if each.is_waiting]
+            if not idle:
+                return False
+            min(idle, key=lambda each: each.waiting_since).hang_up()
+        return len(others) - len(strangers) < MOST_CALLERS
+
+    def _wait(self) -> None:
+        """Hangs up on a stranger whose request is not whole after a while, however slowly it goes on coming."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.waiting_since = self.loop.time()
+        if not self.is_local and not self._has_called:
+            self._timer = self.loop.call_later(HEAD_S, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.is_waiting:
+            self.hang_up()
+
+
+class _Joined:
+    """A transport that sends an answer's head and its body together, where they come in one turn of the loop.
+
+    uvicorn writes them apart: a system call and a packet more for each answer. All else is the transport's own.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        """Sends `data`; what looks like a head waits for what follows it, to the end of this turn at most."""
+        if self._head:
+            if len(data) <= JOINED_BYTES:
+                data, self._head = self._head + data, b""
+            else:
+                self._flush()
+        elif data.startswith(b"HTTP/"):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """Sends what waits, and closes."""
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
