@@ -161,6 +161,13 @@ class Relay:
         data = {"code": error.code, "hint": error.hint}
         self._to_client += b"".join(self._session.give_up(message, data))
 
+    def _refused(self, error: PcpError) -> None:
+        """Tells a client whose token is not good how it can have one; passes other refusals on as errors."""
+        if error.code != "token.refused":
+            self._give_up(error)
+            return
+        self._to_client += b"".join(self._session.turn_away(f"{error.message}. {error.hint}".strip()))
+
     def _wait(self) -> None:
         """Waits until something can be read or written, and does that."""
         poll = select.poll()
@@ -229,7 +236,7 @@ class Relay:
         for line in self._owner_lines.feed(data):
             if not self._has_heard and (refusal := _refusal(line)):
                 self._leave()
-                self._give_up(refusal)
+                self._refused(refusal)
                 return
             self._has_heard = True
             out = self._session.from_owner(line)

@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pcpd.client import unwelcome
+
 KEY = "pcpd/key"
 TRIES = 3  # a request under which three owners died is answered with an error instead
 PARSE_ERROR, INVALID_REQUEST, UNAVAILABLE = -32700, -32600, -32000
@@ -111,6 +113,16 @@ class Session:
         errors = [failure(json.loads(key), UNAVAILABLE, message, data) for key in self._pending]
         self._pending.clear()
         return errors
+
+    def turn_away(self, text: str) -> list[bytes]:
+        """Gives an answer to every request that waits, which says why there is nothing for this client."""
+        answers = []
+        for key, request in self._pending.items():
+            said = json.loads(request.line)
+            answers.append(unwelcome.line(json.loads(key), request.method, said.get("params"), text))
+            self._is_known |= request.method == "initialize"
+        self._pending.clear()
+        return answers
 
     def _take(self, message: Message, line: bytes, out: Out) -> None:
         """Notes one message of the client and says where it goes."""

@@ -191,14 +191,39 @@ def test_half_a_line_of_a_dying_owner_is_not_passed_on(scene: Scene, client: Cal
 
 
 def test_an_owner_that_refuses_is_quoted_to_the_client(scene: Scene, client: Callable[..., Client]) -> None:
-    """A client without a credential hears how the person can give it one."""
-    refusal = {"code": "token.refused", "message": "no valid token came", "hint": "make one"}
-    scene.owner(greeting={"error": refusal})
+    """As an error, with the next step."""
+    scene.owner(greeting={"error": {"code": "relay.greeting", "message": "not understood", "hint": "update"}})
     relayed = client(PCPD_TOKEN="")
     relayed.send(INITIALIZE)
     error = relayed.hear()["error"]
-    assert error["message"] == "no valid token came. make one"
-    assert error["data"]["code"] == "token.refused"
+    assert error["message"] == "not understood. update"
+    assert error["data"]["code"] == "relay.greeting"
+    assert relayed.end()[0] == 0
+
+
+def test_a_client_without_a_good_token_hears_in_every_answer_how_it_can_have_one(
+    scene: Scene, client: Callable[..., Client]
+) -> None:
+    """Not an error in a log: the agent sees a tool that says it, and can tell the person."""
+    refusal = {"code": "token.refused", "message": "no valid token came", "hint": "use `pcpd connect`"}
+    owner = scene.owner(greeting={"error": refusal}, mcp=echo)
+    relayed = client(PCPD_TOKEN="")
+    said = "no valid token came. use `pcpd connect`"
+    relayed.send(INITIALIZE)
+    begun = relayed.hear()["result"]
+    assert (begun["instructions"], begun["capabilities"]) == (said, {"tools": {}})
+    relayed.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    relayed.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    (tool,) = relayed.hear()["result"]["tools"]
+    assert said in tool["description"]
+    relayed.send(call(3))
+    result = relayed.hear()["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, said)
+    relayed.send({"jsonrpc": "2.0", "id": 4, "method": "resources/read", "params": {"uri": "pcp://page/a"}})
+    assert relayed.hear()["error"]["message"] == said
+    relayed.send({"jsonrpc": "2.0", "id": 5, "method": "ping"})
+    assert relayed.hear()["result"] == {}
+    assert not owner.heard
     assert relayed.end()[0] == 0
 
 
