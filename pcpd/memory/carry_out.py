@@ -117,7 +117,7 @@ def carry_out(
         except BaseException:
             _take_back(memory, noted, [step.file for step in steps])
             raise
-        reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps])
+        reconcile.apply(memory, [reconcile.look(memory, step.file) for step in steps], is_act=True)
         with memory.transaction() as tx:
             outbox.add(tx, "commit", act)
         memory.versions_waiting.set()

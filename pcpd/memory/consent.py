@@ -231,7 +231,7 @@ def _introduce(memory: Memory, principal: str) -> None:
         read = memory.files.read(CONTEXT_FILE, 1024 * 1024)
         data = add_principal(read.data, principal, "agent")
         memory.files.replace(CONTEXT_FILE, data, base=read.version)
-        reconcile.apply(memory, [reconcile.look(memory, CONTEXT_FILE)])
+        reconcile.apply(memory, [reconcile.look(memory, CONTEXT_FILE)], is_act=True)
 
     memory.keeper.run(Urgency.ACT, job).result()
 

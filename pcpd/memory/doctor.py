@@ -12,7 +12,7 @@ from pcpd.index import outbox
 from pcpd.index import tables as page_tables
 from pcpd.index.dump import differences
 from pcpd.index.store import Index
-from pcpd.memory import upkeep
+from pcpd.memory import reclassed, upkeep
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.page import Problem
@@ -54,7 +54,7 @@ def status(memory: Memory) -> dict[str, Any]:
 
 
 def _standing_notices(memory: Memory, trouble: str) -> dict[str, str]:
-    said = {"access": memory.access.notice, "ledger": memory.ledger.notice}
+    said = {"access": memory.access.notice, "ledger": memory.ledger.notice, "git": reclassed.notice(memory)}
     said["watcher"] = (
         f"changes are not noticed now: {trouble}; it is mended within a minute" if trouble else None
     )

@@ -13,7 +13,7 @@ from pcpd.errors import Broken
 from pcpd.index import events, outbox, pages
 from pcpd.index.pages import Put
 from pcpd.index.rows import Declared, FileRow
-from pcpd.memory import losses
+from pcpd.memory import losses, reclassed
 from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
@@ -171,18 +171,19 @@ def apply(
     gone: Collection[str] | None = None,
     hold: bool = False,
     are_judged: bool = False,
+    is_act: bool = False,
 ) -> Reconciled:
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only.
 
     Unless `hold`, what a scan held open is committed first, so that readers see this at once. `are_judged`: the
-    removals are no mass loss, or one that is meant.
+    removals are no mass loss, or one that is meant. `is_act`: what changed was asked of pcpd, and came by no git.
     """
     checked = _checked(memory, findings)
     if not hold:
         memory.index.release()
     drafts = [finding for finding in checked if isinstance(finding, Draft)]
     files = [_file_of(finding) for finding in checked]
-    with memory.index.transaction() as tx, _noting(memory, tx, files):
+    with memory.index.transaction() as tx, _noting(memory, tx, files, is_act=is_act):
         known = pages.versions(tx, files)
         lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
         lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
@@ -203,7 +204,7 @@ def apply(
 
 
 @contextmanager
-def _noting(memory: Memory, tx: Transaction, files: Sequence[str]) -> Iterator[None]:
+def _noting(memory: Memory, tx: Transaction, files: Sequence[str], *, is_act: bool) -> Iterator[None]:
     """Notes what the body changes of the pages in these files, and of all pages where the context is among them."""
     if not events.epoch(tx):
         yield
@@ -211,7 +212,10 @@ def _noting(memory: Memory, tx: Transaction, files: Sequence[str]) -> Iterator[N
     affected = None if CONTEXT_FILE in files else files
     before = events.states(tx, affected)
     yield
-    events.write(tx, before, events.states(tx, affected), to_z(memory.clock.now()))
+    after = events.states(tx, affected)
+    events.write(tx, before, after, to_z(memory.clock.now()))
+    if not is_act:
+        reclassed.note(memory, tx, before, after)
 
 
 def _mark(memory: Memory, tx: Transaction, files: Collection[str], drafts: Sequence[Draft]) -> None:
