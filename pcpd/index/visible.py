@@ -4,6 +4,7 @@ Answers as `policy.decide` does; a property test holds the two together.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from pcpd.policy.decide import Slice, Visibility
 
@@ -13,8 +14,15 @@ EVERYTHING = Visibility(everything=True, hidden=True)
 
 def where(visible: Visibility) -> tuple[str, list[object]]:
     """Gives a condition over the alias `p` of `pages`, in parentheses, and its values in order."""
+    condition, values = _where(visible)
+    return condition, list(values)
+
+
+@lru_cache(maxsize=128)
+def _where(visible: Visibility) -> tuple[str, tuple[object, ...]]:
+    """Gives what `where` gives; nearly every query asks for it, and few readers ask."""
     if visible.everything:
-        return ("(TRUE)" if visible.hidden else "(p.hidden = 0)"), []
+        return ("(TRUE)" if visible.hidden else "(p.hidden = 0)"), ()
     conditions: list[str] = []
     values: list[object] = []
     for sensitive in (False, True):
@@ -28,7 +36,7 @@ def where(visible: Visibility) -> tuple[str, list[object]]:
             )
             conditions.append(f"((p.partition, p.category) IN (VALUES {marks}){limits})")
             values.extend(value for pair in pairs for value in pair)
-    return f"({' OR '.join(conditions) or 'FALSE'})", values
+    return f"({' OR '.join(conditions) or 'FALSE'})", tuple(values)
 
 
 def _pairs(visible: Visibility, *, sensitive: bool, hidden: bool) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from pcpd.policy import principals
 from pcpd.policy.context import Context
@@ -117,7 +118,12 @@ def visibility(access: Access, principal: Principal, now: datetime) -> Visibilit
     """Gives what `decide` lets the principal `read` at the instant `now`, for all pages at once."""
     if principal.is_controller:
         return Visibility(everything=True, hidden=True)
-    mine = in_force(access, principal, now)
+    return _seen(tuple(in_force(access, principal, now)))
+
+
+@lru_cache(maxsize=128)
+def _seen(mine: tuple[Grant, ...]) -> Visibility:
+    """Gives what some grants let their principal read. It is asked for at each act, and follows from them alone."""
     read, review = _reach(mine, "read"), _reach(mine, "review")
     slices = set()
     for (partition, category), sensitive in read.items():
