@@ -3,23 +3,30 @@
 No content: rows name pages by opaque numbers, and what was asked for not at all. Source: pages.md §6.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pcpd.errors import Denied, PcpError, as_told
-from pcpd.ledger import audit
+from pcpd.ledger import audit, begun
 from pcpd.ledger.audit import AuditRow
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.times import to_z
 from pcpd.policy.decide import Facts
+
+log = logging.getLogger("pcpd")
+
+LOST = "owner.lost"
+"""The outcome of a change that began under an owner that died before it was accounted for."""
 
 
 @dataclass
 class Note:
     """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts.
 
-    `categories` are those of the pages whose text or name the answer gives, or which the act changed.
+    `categories` are those of the pages whose text or name the answer gives, or which the act changed. `id` is empty
+    but for a change that has begun.
     """
 
     action: str
@@ -27,6 +34,7 @@ class Note:
     paths: tuple[str, ...] = ()
     categories: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
+    id: str = ""
 
     def touched(self, facts: Facts) -> None:
         """Notes one more page that the act is about, and its category."""
@@ -59,6 +67,30 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
             memory.trail.write(_row(memory, caller, note, start))
 
 
+def begin_change(memory: Memory, caller: Caller, note: Note) -> None:
+    """Notes that a change begins, before a file is touched: an agent's change that cannot be written down is refused.
+
+    Raises `Broken`. If the owner ends before the act has its row, the next one writes it (`owner.lost`).
+    """
+    if caller.principal.is_controller:
+        return
+    note.id = f"act_{memory.ledger.entropy(8).hex()}"
+    row = _row(memory, caller, note, memory.clock.monotonic())
+    begun.add(memory.ledger, replace(row, outcome=LOST))
+
+
+def account_for_lost(memory: Memory) -> None:
+    """Writes the rows of changes that had begun when an owner died: whether they were done, history tells.
+
+    A ledger that cannot be written now keeps them for the next start.
+    """
+    try:
+        for row in begun.left(memory.ledger):
+            memory.trail.write(row)
+    except PcpError as error:
+        log.error("%s: changes of an earlier owner could not be accounted for: %s", error.code, error.message)
+
+
 def note_refusal(memory: Memory, caller: Caller, action: str, error: PcpError) -> None:
     """Writes the audit row of a call that was refused before any act began."""
     note = Note(action, "denied" if isinstance(error, Denied) else error.code)
@@ -75,5 +107,6 @@ def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
         categories=tuple(sorted(note.categories)),
         object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
         counts=note.counts,
+        id=note.id,
         duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
     )

@@ -15,6 +15,7 @@ from pcpd.index.store import Index
 from pcpd.ledger import keys
 from pcpd.ledger.ledger import Ledger
 from pcpd.memory import doctor
+from pcpd.memory.account import account_for_lost
 from pcpd.memory.identity import CONTEXT_FILE, read_context
 from pcpd.memory.memory import ATTACHMENT_LIMIT, Clock, Media, Memory, Place
 from pcpd.pages.ids import new_context_id
@@ -98,6 +99,7 @@ def open_memory(
         memory.health.notice("history", why)
 
     memory.reopen_history = reopen_history
+    account_for_lost(memory)
     return memory
 
 

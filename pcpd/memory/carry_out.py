@@ -13,7 +13,7 @@ from pcpd.errors import Conflict
 from pcpd.index import outbox, tables
 from pcpd.ledger import idempotency
 from pcpd.memory import reconcile
-from pcpd.memory.account import Note, audited
+from pcpd.memory.account import Note, audited, begin_change
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.times import to_z
@@ -103,6 +103,7 @@ def carry_out(
         "at": at,
         "branch": memory.history.branch() if memory.history else "",
     }
+    begin_change(memory, caller, doing.note)
     _note_intent(doing, steps, meant)
 
     def job() -> Written:
