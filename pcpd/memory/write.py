@@ -50,8 +50,11 @@ def write_page(
         if present is None:
             return _make(doing, path, proposed, if_version)
         page, read = present
-        # Before anything is said of the page: one that the caller may not see is refused like a place without grant.
-        _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
+        facts = facts_of(memory.context, parse(page, read.data))
+        if not memory.may(caller, "read", facts).allowed:
+            doing.note.refused(page)
+            return _make(doing, path, proposed, if_version, hidden=facts)
+        _require_write(doing, facts, there=page)
         require_base(page, read.version, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
         return _change(doing, page, read, data)
@@ -157,7 +160,12 @@ def _read_at(memory: Memory, page: PagePath) -> tuple[PagePath, FileBytes] | Non
 def _must_exist(doing: Doing, path: str) -> tuple[PagePath, FileBytes]:
     """Gives the page that `path` names, if the caller may read it; else raises `NotFound`."""
     memory, caller = doing.memory, doing.caller
-    present = _read_at(memory, present_page(memory, caller, path) or _new_path(memory, caller, path))
+    page = present_page(memory, caller, path)
+    if page is None and caller.principal.is_controller:
+        page = _new_path(
+            memory, caller, path
+        )  # says where no page can be; to an agent that is one that is not
+    present = _read_at(memory, page) if page else None
     if present is None:
         raise no_page(memory, caller, path)
     if not memory.may(caller, "read", facts_of(memory.context, parse(present[0], present[1].data))).allowed:
@@ -187,7 +195,11 @@ def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
     return page
 
 
-def _make(doing: Doing, path: str, proposed: Proposed, if_version: str | None) -> Written:
+def _make(
+    doing: Doing, path: str, proposed: Proposed, if_version: str | None, *, hidden: Facts | None = None
+) -> Written:
+    """Makes a page. Where one stands that the caller may not see (`hidden`), everything is refused as if none did,
+    and what would be made is refused like a place without grant."""
     memory, caller = doing.memory, doing.caller
     page = _new_path(memory, caller, path)
     if caller.principal.is_controller:
@@ -201,6 +213,8 @@ def _make(doing: Doing, path: str, proposed: Proposed, if_version: str | None) -
             f"the page {page} that this is based on is not there any more",
             hint="to make it anew, name no version",
         )
+    if hidden is not None:
+        _require_write(doing, hidden, there=page)
     meant = Written(str(page), version_of(data), "created")
     return carry_out(doing, [Step(page.file, data, None)], meant, f"Create {page}")
 
