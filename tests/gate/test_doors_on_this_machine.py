@@ -1,4 +1,4 @@
-"""The gate on real sockets: every route asks who knocks, and only this user's processes get in at all."""
+"""The gate on real sockets: what is no request is no use, and only this user's processes get in at all."""
 
 import json
 import os
@@ -9,65 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pcpd.api.app import routes
 from pcpd.gate import peer
-from pcpd.gate.knock import BODY_LIMIT, OPEN_ROUTES
+from pcpd.gate.knock import BODY_LIMIT
 from tests.conftest import World
 from tests.doors import Doors
 from tests.waiting import until
-
-
-def route_table(doors: Doors) -> list[tuple[str, str]]:
-    """Every route of the app with each of its methods, parameters filled in."""
-    found = []
-    for route in routes(doors.served).routes:
-        path = getattr(route, "path", None)
-        if path is None:
-            for each in getattr(route, "effective_route_contexts", list)():
-                found += [(method, each.path) for method in each.methods]
-        else:
-            found += [(method, path) for method in getattr(route, "methods", None) or {"GET"}]
-    return sorted((method, path.replace("{path:path}", "boiler")) for method, path in found)
-
-
-def test_every_route_asks_for_a_token_on_tcp_but_for_a_closed_list(doors: Doors) -> None:
-    """A route that is added is covered by itself; the page of the vault is not told apart from none."""
-    table = route_table(doors)
-    assert len(table) >= 25
-    for method, path in table:
-        answer = doors.ask(method, path, tcp=True)
-        if path in OPEN_ROUTES:
-            assert answer.status == 200, path
-            continue
-        assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer"), (method, path)
-        assert method == "HEAD" or answer.code == "http.no-token"
-    assert {path for _, path in table} >= OPEN_ROUTES == {"/vault/v1/health"}
-    for path in ("/", "/nowhere", "/vault/v1/pages/absent", "/vault/v1/health/"):
-        assert doors.ask("GET", path, tcp=True).code == "http.no-token"
-
-
-def test_every_route_refuses_foreign_hosts_and_web_pages(doors: Doors) -> None:
-    """On both ways, before anything is read or changed."""
-    before = (doors.opened.root / "boiler.md").read_bytes()
-    for method, path in route_table(doors):
-        for tcp in (False, True):
-            for headers, status in (
-                ({"Host": "evil.example"}, 421),
-                ({"Host": "localhost", "Origin": "null"}, 403),
-                ({"Host": "localhost", "Origin": "http://localhost:3000"}, 403),
-                ({"Host": "localhost", "Sec-Fetch-Site": "cross-site"}, 403),
-            ):
-                assert doors.ask(method, path, headers=headers, tcp=tcp).status == status, (method, path)
-    assert (doors.opened.root / "boiler.md").read_bytes() == before
-
-
-def test_preflight_gets_no_permission(doors: Doors) -> None:
-    """No header tells a browser that a page may read or send anything."""
-    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PUT"}
-    for tcp in (False, True):
-        answer = doors.ask("OPTIONS", "/vault/v1/pages/boiler", headers=headers, tcp=tcp)
-        assert answer.status == 403
-        assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 @pytest.mark.parametrize("is_chunked", [True, False])

@@ -1,7 +1,7 @@
 """The gate in front of an app that would serve anything: what reaches it, and what is answered in its place."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -182,10 +182,8 @@ def test_body_that_does_not_come_is_waited_for_so_long(
 def test_after_the_body_the_app_may_wait_for_the_client_s_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream of events does so for as long as it lasts."""
     monkeypatch.setattr(guard, "BODY_S", 0.0)
-    messages = iter(
-        [{"type": "http.request", "body": b"{}", "more_body": False}, {"type": "http.disconnect"}]
-    )
-    heard: list[Message] = []
+    whole: Message = {"type": "http.request", "body": b"{}", "more_body": False}
+    messages, heard = iter([whole, {"type": "http.disconnect"}]), list[Message]()
 
     async def receive() -> Message:
         for _ in range(3 if heard else 0):
