@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcpd import __version__
-from pcpd.client import session, wire
-from pcpd.client.owner import Start
+from pcpd.client import owner, session, wire
+from pcpd.client.owner import Owner, Start
 from pcpd.client.session import Session
 from pcpd.errors import PcpError, Unavailable
 from pcpd.settings import MCP_SOCKET, Settings
@@ -27,6 +27,7 @@ LINE_BYTES = 15 * 1024 * 1024  # of a client; the owner takes 16 MiB, a key of o
 ANSWER_BYTES = 256 * 1024 * 1024
 BUFFER_BYTES = 4 * 1024 * 1024
 STEP_MS = 20
+LOOK_S = 2.0  # between two looks for an owner where nobody asks, but the client wants to hear of changes
 FAREWELL_S = 10.0  # how long answers are still awaited after standard input has ended
 
 
@@ -97,6 +98,7 @@ class Relay:
         self._start: Start | None = None
         self._ended_at: float | None = None
         self._has_heard = False
+        self._look_at = 0.0
 
     def run(self) -> None:
         """Relays until the client is gone. Raises nothing that an owner did: the client is told."""
@@ -123,21 +125,24 @@ class Relay:
 
     def _seek_owner(self) -> None:
         """Takes one step towards an owner where there is none and somebody waits for it."""
-        if self._link is not None or (self._start is None and not self._session.is_waiting):
+        if self._link is not None:
             return
-        if self._start is None:
+        if self._start is None and self._session.is_waiting:
             self._begin()
         try:
-            self._try_to_connect()
+            if self._start is not None:
+                self._connect(self._start.step())
+            elif self._session.is_listening and self._clock() >= self._look_at:
+                self._look_at = self._clock() + LOOK_S
+                self._connect(owner.find(self._root, self._settings))
         except PcpError as error:
             self._give_up(error)
         except OSError as error:
             self._give_up(Unavailable("vault.vanished", f"cannot look at {self._root}: {error.strerror}"))
 
-    def _try_to_connect(self) -> None:
-        """Connects if an owner serves MCP now, or starts one."""
-        owner = self._start.step() if self._start else None
-        link = wire.connect(owner.folder / MCP_SOCKET, 1.0) if owner else None
+    def _connect(self, found: Owner | None) -> None:
+        """Connects to an owner, if it serves MCP now."""
+        link = wire.connect(found.folder / MCP_SOCKET, 1.0) if found else None
         if link is None:
             return
         link.setblocking(False)
@@ -181,7 +186,8 @@ class Relay:
             wanted |= select.POLLIN if len(self._to_client) < BUFFER_BYTES else 0
             poll.register(self._link, wanted)
         is_hurried = self._start is not None or self._ended_at is not None
-        for number, event in poll.poll(STEP_MS if is_hurried else None):
+        is_looking = self._link is None and self._session.is_listening
+        for number, event in poll.poll(STEP_MS if is_hurried else LOOK_S * 1000 if is_looking else None):
             if number == self._stdout:
                 self._write_to_client(event)
             elif number == self._stdin:

@@ -172,6 +172,32 @@ def test_relay_that_lost_its_owner_starts_none_by_itself(scene: Scene) -> None:
     assert (vars(idle)["_link"], vars(idle)["_start"]) == (None, None)
 
 
+def test_a_client_that_subscribed_is_told_by_the_next_owner_without_asking(
+    scene: Scene, client: Callable[..., Client]
+) -> None:
+    """No owner is started for that; one that somebody else starts is found, and hears of the subscription."""
+    first = scene.owner(mcp=echo)
+    relayed = client()
+    relayed.begin()
+    relayed.send(
+        {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "pcp://page/a"}}
+    )
+    assert relayed.hear()["id"] == 1
+    first.kill()
+    second = scene.owner(mcp=echo)
+    told = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "pcp://page/a"}}
+    assert relayed.hear() == told
+    until(lambda: len(second.heard) == 3)
+    assert [each["method"] for each in second.heard] == [
+        "initialize", "notifications/initialized", "resources/subscribe",
+    ]  # fmt: skip
+    second.say({**told, "params": {"uri": "pcp://page/b"}})
+    assert relayed.hear()["params"] == {"uri": "pcp://page/b"}
+    relayed.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert relayed.hear()["id"] == 2
+    assert relayed.end() == (0, b"", b"")
+
+
 def test_half_a_line_of_a_dying_owner_is_not_passed_on(scene: Scene, client: Callable[..., Client]) -> None:
     """The client only ever sees whole messages, here the next owner's."""
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcpd.client.session import KEY, TRIES, Out, Session
+from pcpd.gate.arrays import MOST
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -37,6 +38,23 @@ def request(identity: object, method: str = "tools/list", **params: object) -> d
 def result(identity: object) -> dict[str, object]:
     """The answer to a request."""
     return {"jsonrpc": "2.0", "id": identity, "result": {}}
+
+
+def failed(identity: object) -> dict[str, object]:
+    """The refusal of a request."""
+    return {"jsonrpc": "2.0", "id": identity, "error": {"code": -32002, "message": "no"}}
+
+
+def acknowledged(stream: str) -> dict[str, object]:
+    """An owner's acknowledgement of a stream."""
+    return {
+        "jsonrpc": "2.0",
+        "method": "notifications/subscriptions/acknowledged",
+        "params": {
+            "notifications": {"resourcesListChanged": True, "resourceSubscriptions": ["a"]},
+            "_meta": {"io.modelcontextprotocol/subscriptionId": stream},
+        },
+    }
 
 
 def begun() -> Session:
@@ -178,10 +196,8 @@ def test_what_is_no_message_is_answered_and_not_passed_on() -> None:
         b"\xff\xfe",
         b"{",
         b"1",
-        b"[]",
-        b"[1]",
         b'{"a": NaN}',
-        b'{"a": 1e999}',
+        b'[{"a": 1e999}]',
         deep,
         '{"a":1}'.encode("utf-16"),
     ):
@@ -201,15 +217,123 @@ def test_only_json_rpc_reaches_the_client() -> None:
         assert begun().from_owner(bad) == Out()
 
 
-def test_a_batch_is_taken_apart() -> None:
-    """Older protocol versions have them; each message is remembered by itself."""
+def test_answers_to_an_array_come_together_when_all_are_there() -> None:
+    """Each message is asked by itself, so that each outlives an owner by itself."""
     made = begun()
-    assert said(made.from_client(line([request(1), request(2, "ping")])).to_owner) == [
-        request(1),
-        request(2, "ping"),
-    ]
-    assert said(made.from_owner(line([result(1), result(2)])).to_client) == [result(1), result(2)]
+    batch = [request(1), {"jsonrpc": "2.0", "method": "notifications/x"}, request("1", "ping")]
+    assert said(made.from_client(line(batch)).to_owner) == batch
+    assert made.from_owner(line(result("1"))).to_client == []
+    made.from_client(line(request(2)))
+    assert said(made.from_owner(line(result(2))).to_client) == [result(2)]
+    made.lost()
+    (again,) = said(made.connected())
+    resumed = said(made.from_owner(line(result(again["id"]))).to_owner)
+    assert resumed == [INITIALIZED, request(1)]
+    assert said(made.from_owner(line(result(1))).to_client) == [[result("1"), result(1)]]
     assert not made.is_waiting
+
+
+def test_an_array_of_notifications_has_no_answer() -> None:
+    """And one whose every request is cancelled has none either."""
+    made = begun()
+    note = {"jsonrpc": "2.0", "method": "notifications/x"}
+    assert made.from_client(line([note, note])).to_client == []
+    made.from_client(line([request(1)]))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    assert made.from_client(line(cancel)).to_client == []
+    assert not made.is_waiting
+
+
+def test_what_in_an_array_is_no_message_has_its_error_beside_the_answers() -> None:
+    """As has a handshake, which must stand alone, and an id that is used twice."""
+    made = begun()
+    made.from_client(line(request(7)))
+    batch = [3, request(1, "initialize"), request(2), request(2), request(7), {"jsonrpc": "2.0", "id": {}}]
+    assert [each["id"] for each in said(made.from_client(line(batch)).to_owner)] == [2]
+    (answers,) = said(made.from_owner(line(result(2))).to_client)
+    assert answers[-1] == result(2)
+    assert [(each["id"], each["error"]["code"]) for each in answers[:-1]] == [
+        (None, -32600), (1, -32600), (2, -32600), (7, -32600), (None, -32600),
+    ]  # fmt: skip
+    assert made.is_waiting
+
+
+def test_an_array_that_is_empty_or_too_long_has_one_error() -> None:
+    """Nothing of it is asked."""
+    for batch in ([], [request(number) for number in range(MOST + 1)]):
+        out = begun().from_client(line(batch))
+        assert out.to_owner == []
+        assert [(each["id"], each["error"]["code"]) for each in said(out.to_client)] == [(None, -32600)]
+
+
+def test_an_array_is_answered_also_when_no_owner_can_be_had() -> None:
+    """Or when it refuses the client."""
+    for is_refused in (True, False):
+        made = begun()
+        made.from_client(line([request(1), request(2, "ping")]))
+        (answers,) = said(made.turn_away("no token") if is_refused else made.give_up("gone", {}))
+        assert [each["id"] for each in answers] == [1, 2]
+
+
+def test_the_next_owner_hears_what_the_client_has_subscribed_to() -> None:
+    """The client hears neither that, nor its answers, but that all of it may have changed meanwhile."""
+    made = begun()
+    for number, (method, uri) in enumerate(
+        [("subscribe", "a"), ("subscribe", "b"), ("subscribe", "refused"), ("unsubscribe", "a")], 1
+    ):
+        made.from_client(line(request(number, f"resources/{method}", uri=uri)))
+        answer = failed(number) if uri == "refused" else result(number)
+        assert said(made.from_owner(line(answer)).to_client) == [answer]
+    made.from_client(line(request(9, "resources/list")))
+    made.from_owner(line(result(9)))
+    made.lost()
+    assert made.is_listening
+    assert not made.is_waiting
+    (again,) = said(made.connected())
+    out = made.from_owner(line(result(again["id"])))
+    assert said(out.to_client) == [
+        {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"},
+        {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "b"}},
+    ]
+    hello, subscribe = said(out.to_owner)
+    assert hello == INITIALIZED
+    assert subscribe == {**request(subscribe["id"], "resources/subscribe", uri="b")}
+    assert made.from_owner(line(result(subscribe["id"]))) == Out()
+
+
+def test_a_stream_goes_on_with_the_next_owner() -> None:
+    """The client hears no second acknowledgement, but that all may have changed; owners may die for ever."""
+    made = session()
+    made.connected()
+    listen = request("s", "subscriptions/listen", notifications={"resourceSubscriptions": ["a"]})
+    made.from_client(line(listen))
+    assert made.is_waiting
+    assert said(made.from_owner(line(acknowledged("s"))).to_client) == [acknowledged("s")]
+    for _ in range(3 * TRIES):
+        assert not made.is_waiting
+        assert made.is_listening
+        assert made.lost() == []
+        assert said(made.connected()) == [listen]
+        told = said(made.from_owner(line(acknowledged("s"))).to_client)
+        meta = {"io.modelcontextprotocol/subscriptionId": "s"}
+        assert told == [
+            {"jsonrpc": "2.0", "method": "notifications/resources/list_changed", "params": {"_meta": meta}},
+            {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "a", "_meta": meta}},
+        ]  # fmt: skip
+    assert said(made.from_owner(line(result("s"))).to_client) == [result("s")]
+    assert not made.is_listening
+
+
+def test_nobody_looks_for_an_owner_that_refused_until_the_client_speaks() -> None:
+    """A revoked token must not knock for ever."""
+    made = begun()
+    made.from_client(line(request(1, "resources/subscribe", uri="a")))
+    made.from_owner(line(result(1)))
+    made.lost()
+    assert made.turn_away("revoked") == []
+    assert not made.is_listening
+    made.from_client(line(request(2, "ping")))
+    assert made.is_listening
 
 
 @given(st.lists(st.binary(max_size=80) | st.text(max_size=80).map(str.encode), max_size=5))

@@ -76,7 +76,7 @@ def calls(mark: str) -> list[tuple[str, dict[str, Any]]]:
     `remove_page` needs the version of the page `{mark}/moved`: its caller fills it in.
     """
     path = f"notes/{mark}"
-    found = [
+    found: list[tuple[str, dict[str, Any]]] = [
         ("describe_context", {}),
         ("search_memory", {"query": "heat"}),
         ("search", {"query": "heat"}),

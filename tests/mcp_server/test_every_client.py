@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
-from pcpd.mcp_server.resources import DATA_NOTE
+from pcpd.mcp_server.answers import DATA_NOTE
 from pcpd.mcp_server.uris import TEMPLATE, uri_of
 from tests.conftest import World
 from tests.mcp_server.scene import ODD, SECRET, Stage, calls, staged
@@ -50,7 +50,7 @@ def test_a_client_does_all_that_there_is(world: World, transport: str) -> None:
         async def play() -> None:
             for number, mode in enumerate(MODES):
                 async with connected(stage, transport, mode) as client:
-                    assert (client.protocol_version in {"2026-07-28"}) == (mode != "legacy")
+                    assert (client.protocol_version == "2026-07-28") == (mode != "legacy")
                     if mode != "2026-07-28":  # a client that pins a version asks for no capabilities
                         told_what_holds(client.server_capabilities)
                     await every_tool(client, f"page{number}")
@@ -91,7 +91,7 @@ async def every_resource(client: Client) -> None:
     (template,) = (await client.list_resource_templates()).resource_templates
     assert template.uri_template == TEMPLATE
     listed = (await client.list_resources()).resources
-    assert [each.uri for each in listed][0] == "pcp://profile"
+    assert listed[0].uri == "pcp://profile"
     assert {uri_of("boiler"), uri_of(ODD)} <= {each.uri for each in listed}
     assert uri_of("secret") not in {each.uri for each in listed}
     reference = types.ResourceTemplateReference(uri=TEMPLATE)
