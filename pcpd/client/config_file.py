@@ -62,27 +62,12 @@ def read(path: Path) -> ConfigFile:
         return ConfigFile(path, target, None)
     except OSError as error:
         raise _unreadable(path, error) from error
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise Broken("connect.no-file", f"{path} is no file", hint="name another one with --config")
-        if found.st_uid != os.geteuid():
-            raise Broken(
-                "connect.foreign",
-                f"{path} belongs to another user (uid {found.st_uid})",
-                hint="run pcpd as the user who uses the client",
-            )
-        try:
-            data = file.read(SIZE_LIMIT + 1)
-        except OSError as error:
-            raise _unreadable(path, error) from error
-    if len(data) > SIZE_LIMIT:
-        raise Invalid(
-            "connect.too-large",
-            f"{path} has more than {SIZE_LIMIT} bytes",
-            hint="look what fills it; `pcpd mcp config` prints the entry to put in by hand",
-        )
-    return ConfigFile(path, target, data, stat.S_IMODE(found.st_mode), found.st_gid)
+    try:
+        return _read(path, target, handle)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    finally:
+        os.close(handle)
 
 
 def replace(file: ConfigFile, text: str) -> ConfigFile:
@@ -117,6 +102,27 @@ def remove(file: ConfigFile) -> None:
         durable.sync_folder(file.target.parent)
     except OSError as error:
         raise _unwritable(file.path, error) from error
+
+
+def _read(path: Path, target: Path, handle: int) -> ConfigFile:
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise Broken("connect.no-file", f"{path} is no file", hint="name another one with --config")
+    if found.st_uid != os.geteuid():
+        raise Broken(
+            "connect.foreign",
+            f"{path} belongs to another user (uid {found.st_uid})",
+            hint="run pcpd as the user who uses the client",
+        )
+    with os.fdopen(handle, "rb", closefd=False) as file:
+        data = file.read(SIZE_LIMIT + 1)
+    if len(data) > SIZE_LIMIT:
+        raise Invalid(
+            "connect.too-large",
+            f"{path} has more than {SIZE_LIMIT} bytes",
+            hint="look what fills it; `pcpd mcp config` prints the entry to put in by hand",
+        )
+    return ConfigFile(path, target, data, stat.S_IMODE(found.st_mode), found.st_gid)
 
 
 def _now(file: ConfigFile) -> bytes | None:

@@ -45,7 +45,10 @@ class Undone:
 
 
 def connect(ask: Ask, agreed: Plan) -> Connected:
-    """Carries a plan out. Raises what a step is refused with; then nothing is granted and the file is as before."""
+    """Carries a plan out. Raises what a step is refused with; nothing is granted then, and the file is as before.
+
+    Where only the end of a former connection failed, the new one stands, and connecting again ends the former.
+    """
     with agreed.receipts.alone():
         return _Connect(ask, agreed).run()
 
