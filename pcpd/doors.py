@@ -90,13 +90,16 @@ class Doors:
         self._to_serve[path.name].put_nowait(listening.socket)
 
     async def _stay_reachable(self, names: ExitStack) -> None:
-        """Listens anew where clients look, when they find us no more; ends when the vault was moved away."""
+        """Listens anew where clients look, when they find us no more; ends when the vault is there no more."""
         beats_away = 0
         while not await self._is_told_to_end(REACH_BEAT_S):
-            beats_away = beats_away + 1 if await asyncio.to_thread(self._is_moved) else 0
-            if beats_away > 1:
-                log.warning("the vault is no longer at %s; at its new place another owner begins", self._root)
-                self._stop.set()
+            if await asyncio.to_thread(self._is_moved):  # what is there now is another owner's to serve
+                beats_away += 1
+                if beats_away > 1:
+                    log.warning("the vault is no longer at %s: moved, or another in its place", self._root)
+                    self._stop.set()
+                continue
+            beats_away = 0
             with suppress(OSError, PcpError):  # the root is away, or nothing can be made: the next beat sees
                 folder = await asyncio.to_thread(self._folder)
                 for name, listening in list(self._listening.items()):

@@ -215,10 +215,16 @@ class Committer:
         `changes` is asked anew each time: files are read one by one while the commit is built.
         """
         history = self._memory.require_history()
+
+        def publish() -> Committed:
+            self._memory.files.require_root()  # else the repository that is there is another vault's
+            return history.publish(prepared)
+
         for attempt in range(REBUILDS + 1):
+            self._memory.files.require_root()
             prepared = history.build(changes(), message=subject, principal=principal, now=at, aside=aside)
             try:
-                done = self._memory.keeper.run(Urgency.COMMIT, partial(history.publish, prepared)).result()
+                done = self._memory.keeper.run(Urgency.COMMIT, publish).result()
             except Moved:
                 if attempt == REBUILDS:
                     break

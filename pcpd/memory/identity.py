@@ -81,16 +81,16 @@ def locate(root: Path, context_id: str, states: Path) -> Found:
 
 
 def is_moved(root: Path, context_id: str, lock: VaultLock) -> bool:
-    """Tells whether the vault whose root `lock` holds first was moved away from `root`.
+    """Tells whether the vault whose root `lock` holds first is at `root` no more: moved away, or another in its place.
 
     A vault of the same id that stands there is a backup that was put back; one that is nowhere may come back.
     """
     try:
-        if lock.is_of(root) or read_context(root).id == context_id:
+        if lock.is_of(root):
             return False
-    except (PcpError, OSError):
-        pass
-    return lock.is_elsewhere(root)
+        return read_context(root).id != context_id
+    except (PcpError, OSError):  # nothing that can be read as a vault: perhaps one that is being copied there
+        return lock.is_elsewhere(root)
 
 
 def claim(root: Path, found: Found, states: Path) -> None:

@@ -143,6 +143,7 @@ class Memory:
         """
         try:
             context = read_context(self.place.root)
+            self.files.require_root()  # what was read may be the context of another vault, put in this one's place
         except PcpError as error:
             self.health.notice("context", f"{error.message}; the last good one stays in force")
             return

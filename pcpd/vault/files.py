@@ -171,6 +171,10 @@ class Files:
                 durable.sync_folder(source)
             return Written(stat_of(os.fstat(handle)), base)
 
+    def require_root(self) -> None:
+        """Raises `Unavailable` (`vault.vanished`) unless the root is still the folder that it was."""
+        os.close(open_root(self._root, self.identity))
+
     def adopt_root(self) -> None:
         """Takes the folder that is at the root's path now for the vault, after the caller has judged it."""
         self.identity = RootIdentity.of(self._root)

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pcpd.memory import read, reconcile, steward
+from pcpd.errors import Unavailable
+from pcpd.memory import read, reconcile, steward, write
+from pcpd.memory.doctor import status
 from pcpd.memory.keeper import Urgency
+from pcpd.pages.authorship import Proposed
 from tests.hazards.conftest import Asked, git
 from tests.vaults import Opened
 from tests.waiting import until
@@ -375,3 +378,33 @@ def test_status_tells_when_the_index_was_last_proved(opened: Opened, ask: Asked)
     scan(opened)
     assert first
     assert ask.status()["index"]["proved_at"] >= first  # type: ignore[index]
+
+
+def test_nothing_of_ours_comes_into_a_vault_that_took_our_place(make_opened: Callable[..., Opened]) -> None:
+    """Neither do we take its context for ours, nor does its repository get the versions that we still owe."""
+    ours, theirs = make_opened("ours", quiet_s=3600).open(), make_opened("theirs", quiet_s=0).open()
+    assert ours.running
+    ours.running.committer.close(60)
+    write.write_page(ours.memory, ours.person, "note", Proposed("one\n"))
+    write.remove_page(ours.memory, ours.person, "note")
+    assert status(ours.memory)["history"]["waiting"] == 2
+    theirs.save("note.md", "theirs\n")
+    until(lambda: git(theirs.root, "for-each-ref") != "")
+    theirs.close()
+    context = theirs.root / ".pcp" / "context.yaml"
+    context.write_text(context.read_text().replace("ctx_", "ctx_9"))
+    head = git(theirs.root, "rev-parse", "HEAD")
+    ours.root.rename(ours.base / "away")
+    theirs.root.rename(ours.root)
+    with pytest.raises(Unavailable) as caught:
+        ours.running.committer.flush()
+    assert caught.value.code == "vault.vanished"
+    with ours.memory.transaction() as tx:
+        ours.memory.reload_context(tx)
+    assert not ours.memory.context.id.startswith("ctx_9")
+    assert "another folder" in ours.memory.health.notices["context"]
+    assert git(ours.root, "rev-parse", "HEAD") == head
+    ours.running.close()
+    assert git(ours.root, "rev-parse", "HEAD") == head
+    ours.running = None
+    ours.failures.clear()

@@ -168,3 +168,21 @@ def test_a_vault_that_was_removed_or_put_back_is_not_moved(vault: Path, tmp_path
         assert not is_moved(vault, context_id, lock)
     finally:
         lock.release()
+
+
+def test_a_vault_in_whose_place_another_one_stands_is_there_no_more(vault: Path, tmp_path: Path) -> None:
+    """Whether it was moved or removed; what cannot be read as a vault may be one that is being put back."""
+    context_id = read_context(vault).id
+    lock = VaultLock()
+    lock.take(vault)
+    try:
+        context = (vault / ".pcp" / "context.yaml").read_text()
+        shutil.rmtree(vault)
+        (vault / ".pcp").mkdir(parents=True)
+        assert not is_moved(vault, context_id, lock)
+        (vault / ".pcp" / "context.yaml").write_text("id: [")
+        assert not is_moved(vault, context_id, lock)
+        (vault / ".pcp" / "context.yaml").write_text(context.replace("ctx_", "ctx_9"))
+        assert is_moved(vault, context_id, lock)
+    finally:
+        lock.release()

@@ -43,3 +43,42 @@ def test_owner_of_a_vault_that_was_moved_away_ends(machine: Machine) -> None:
     assert owner.wait(GENEROUS_S) == 0
     assert machine.pcpd("search", "boiler").stdout.startswith("boiler  Boiler\n")
     assert "agent:claude" in machine.pcpd("grant").stdout
+
+
+def _replaced(machine: Machine) -> None:
+    """Puts another vault in the place of the machine's."""
+    other = machine.vault.with_name("other")
+    machine.world.pcpd("init", other)
+    (other / "kettle.md").write_text("It whistles.\n")
+    shutil.rmtree(machine.vault)
+    other.rename(machine.vault)
+
+
+def test_owner_of_a_vault_in_whose_place_another_one_was_put_ends(machine: Machine) -> None:
+    """It is not ours: until we end, we make no socket by which its clients would find us."""
+    owner = machine.run()
+    before = set(_sockets(machine))
+    _replaced(machine)
+    seen: set[Path] = set()
+
+    def is_over() -> bool:
+        seen.update(_sockets(machine))
+        return owner.poll() is not None
+
+    until(is_over, "the owner ends")
+    assert owner.wait(GENEROUS_S) == 0
+    assert seen == before
+    assert not _sockets(machine)
+
+
+def test_a_vault_that_took_the_place_of_another_one_has_its_own_owner_and_grants(machine: Machine) -> None:
+    """Also while the other one's still runs."""
+    owner = machine.run()
+    machine.pcpd("grant", "agent:claude", "--rights", "read")
+    _replaced(machine)
+    assert machine.pcpd("search", "whistles").stdout.startswith("kettle  kettle\n")
+    assert "agent:claude" not in machine.pcpd("grant").stdout
+    assert machine.owner_pid() != owner.pid
+    assert owner.wait(GENEROUS_S) == 0
+    assert machine.pcpd("search", "boiler or whistles").stdout.startswith("kettle")
+    assert machine.owner_pid() != owner.pid
