@@ -5,7 +5,7 @@ before the answer leaves (architecture.md, *The road out*).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from pcpd.memory import reconcile
 from pcpd.memory.account import Note, audited
 from pcpd.memory.facts import facts_under
 from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.sealed import seal, unseal
 from pcpd.pages.page import SIZE_LIMIT, Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import from_ns, normal_time
@@ -94,15 +95,15 @@ def search(
 ) -> Results:
     """Finds pages by words and filters; the query language stands in `docs/search.md`."""
     with audited(memory, caller, "search_memory") as note, memory.index.reader() as conn:
-        visible = memory.visible_to(caller)
-        results = full_text.search(conn, text, visible, limit=limit, cursor=cursor)
+        visible, after = memory.visible_to(caller), unseal(memory, caller, cursor)
+        results = full_text.search(conn, text, visible, limit=limit, cursor=after)
         few = _few(fit, results.results)
         if few is not None:
-            results = full_text.search(conn, text, visible, limit=few, cursor=cursor)
+            results = full_text.search(conn, text, visible, limit=few, cursor=after)
         note.paths = tuple(hit.path for hit in results.results)
         note.categories = frozenset(hit.category for hit in results.results)
         note.counts = {"results": len(results.results), "total": results.total}
-    return results
+    return replace(results, cursor=seal(memory, caller, results.cursor))
 
 
 def _few(fit: Fit | None, rows: Sequence[object]) -> int | None:
@@ -178,7 +179,8 @@ def _meant(memory: Memory, named: Sequence[PageRow], path: str) -> PagePath | No
         direct = PagePath(wanted)
     except PcpError:
         return None
-    return direct if is_page(memory, direct) and memory.files.stat(direct.file) is not None else None
+    is_there = is_page(memory, direct) and memory.files.stat(direct.file) is not None
+    return direct if is_there and memory.files.is_spelled(direct.file) else None
 
 
 def _named(memory: Memory, caller: Caller, path: str) -> list[PageRow]:
