@@ -196,7 +196,9 @@ CHANGING: tuple[Tool, ...] = (
         {
             "path": _PATH,
             "op": string("What to do.", among=tuple(_PLACES)),
-            "heading": string("For section: the heading's text; `## Costs` names the level too."),
+            "heading": string(
+                "For section: the heading, as read_page takes it: `Costs`, `## Costs`, `House > Costs`."
+            ),
             "old_text": string("For replace_text: the text as it stands on the page, line breaks and all."),
             "content": string("The new text; empty takes the old one away."),
             "key": string("For set_key, add_item, remove_key: such as tags, lifecycle or x_birthday."),

@@ -73,26 +73,10 @@ def _outline(found: PageRead, offset: int) -> _Part:
     whole = found.data.decode("utf-8", "replace")
     headings = body.outline(found.data)
     before = len(whole) - len(found.page.body) if whole.endswith(found.page.body) else 0
-    rows = [
-        (heading, heading.start + before, size)
-        for heading, size in zip(headings, _sizes(headings, len(found.page.body)), strict=True)
-    ][offset : offset + HEADINGS]
+    rows = [(heading, heading.start + before) for heading in headings[offset : offset + HEADINGS]]
     shown = rows[: _HEADING.fit(rows)]
     following = offset + len(shown) if offset + len(shown) < len(headings) else None
     return _Part(f"outline, {len(headings)} headings", "", len(whole), following, headings=shown)
-
-
-def _sizes(headings: Sequence[Heading], end: int) -> list[int]:
-    """Gives how many characters stand from each heading to the next one of its level or above."""
-    sizes, open_ = [0] * len(headings), list[int]()
-    for at, heading in enumerate(headings):
-        while open_ and headings[open_[-1]].level >= heading.level:
-            ended = open_.pop()
-            sizes[ended] = heading.start - headings[ended].start
-        open_.append(at)
-    for at in open_:
-        sizes[at] = end - headings[at].start
-    return sizes
 
 
 def _answer(found: PageRead, part: _Part) -> Answer:
@@ -123,22 +107,20 @@ def _answer(found: PageRead, part: _Part) -> Answer:
     return Answer("\n".join([head, "", *([part.content] if not headings else lines), *more]), data)
 
 
-def _heading(row: tuple[Heading, int, int]) -> dict[str, Any]:
-    heading, offset, size = row
+def _heading(row: tuple[Heading, int]) -> dict[str, Any]:
+    heading, offset = row
     return {
         "level": heading.level,
         "text": shortened(heading.text, HEADING_BYTES),
         "line": heading.line,
         "offset": offset,
-        "characters": size,
+        "bytes": heading.bytes,
     }
 
 
 _HEADING = Shape(
     _heading,
-    lambda row: (
-        f"{'#' * row['level']} {row['text']} ({row['characters']} characters, offset {row['offset']})"
-    ),
+    lambda row: f"{'#' * row['level']} {row['text']} ({row['bytes']} bytes, offset {row['offset']})",
 )
 
 READING: tuple[Tool, ...] = (
@@ -185,7 +167,7 @@ READING: tuple[Tool, ...] = (
                     "text": string("The heading, as `section` takes it."),
                     "line": integer("Its line in the file, from 1."),
                     "offset": integer("Where it begins: read_page goes on there."),
-                    "characters": integer("How long it is with all below it."),
+                    "bytes": integer("How long its section is, with all below it."),
                 },
             ),
             "characters": integer("How long the page, or the section, is as a whole."),
