@@ -140,7 +140,7 @@ def restore(memory: Memory, caller: Caller, path: str, rev: str) -> Written:
         now = file_named(memory, caller, path)
         # A page that was renamed since gets its text back under the name that it has.
         file = now if memory.files.stat(now) is not None else then
-        if any(part.startswith(".") for part in file.split("/")) or not reconcile.is_ours(memory, file):
+        if paths.is_closed(file) or not reconcile.is_ours(memory, file):
             raise Invalid("path.closed", f"{path!r} is not restored: pcpd has no business there")
         read = memory.files.read(file, PAGE_LIMIT) if memory.files.stat(file) else None
         meant = Written(path, version_of(data), "restored")

@@ -15,6 +15,12 @@ WINDOWS_NAMES = frozenset(
     | {f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"}
 )
 _STRICT_SEGMENT = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+_IGNORABLE = "".join(
+    map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF))
+)
+"""Letters that HFS+ leaves out of names, so that with one in front `.git` is `.git`."""
+_SHORT_NAMES = re.compile(r"(?:git|obsidi|pcp)~[0-9]", re.ASCII | re.IGNORECASE)
+"""What FAT and NTFS call `.git`, `.obsidian` and `.pcp` too."""
 VERSIONED_DOT_NAMES = frozenset({".pcp", ".gitignore", ".gitattributes", ".pcpignore"})
 
 
@@ -111,6 +117,18 @@ def kind_of(file: str) -> Kind:
     name = file.rpartition("/")[2]
     if name in CONTROL_FILES:
         return "control"
-    if not name.endswith(".md") or name == ".md" or any(part.startswith(".") for part in file.split("/")):
+    if not name.endswith(".md") or name == ".md" or is_closed(file):
         return "attachment"
     return "page"
+
+
+def is_closed(file: str) -> bool:
+    """Tells whether a file is a dot file or in a dot folder, also by a name that some file system takes for one."""
+    if file.startswith(".") or "/." in file:
+        return True
+    if file.isascii() and "~" not in file:
+        return False
+    segments = [segment.lstrip(_IGNORABLE) for segment in file.split("/")]
+    return any(
+        segment.startswith(".") or _SHORT_NAMES.fullmatch(segment.rstrip(". ")) for segment in segments
+    )

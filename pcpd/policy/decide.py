@@ -179,6 +179,6 @@ def _reason(access: Access, mine: list[Grant], principal: Principal, right: str)
 
 
 def _is_at_or_below(path: str, profile: str) -> bool:
-    # File systems differ in the form they give names back; consent must not depend on it.
-    page, named = unicodedata.normalize("NFC", path), unicodedata.normalize("NFC", profile)
+    # File systems differ in the form they give names back and in whether case matters; consent must not.
+    page, named = (unicodedata.normalize("NFC", name).casefold() for name in (path, profile))
     return page == named or page.startswith(f"{named}/")

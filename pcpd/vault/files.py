@@ -90,6 +90,24 @@ class Files:
                     raise refusal("look at", names[0], error) from error
         return found
 
+    def is_spelled(self, file: str) -> bool:
+        """Tells whether `file` is written as it is on disk, with every folder above it.
+
+        Where neither case nor form of letters matters, a file is found by other names too, and what is decided by
+        a name must not be decided by those.
+        """
+        segments = file.split("/")
+        try:
+            for number in range(len(segments)):
+                with self._parent("/".join(segments[: number + 1])) as (folder, name):
+                    if name not in os.listdir(folder):  # noqa: PTH208 (an open folder)
+                        return False
+        except OSError as error:
+            if error.errno not in NOT_THERE:
+                raise refusal("look at", file, error) from error
+            return False
+        return True
+
     def read(self, file: str, limit: int) -> FileBytes:
         """Reads at most `limit` bytes of a file, and its version.
 

@@ -6,6 +6,7 @@ from pcpd.errors import Conflict, NotFound
 from pcpd.memory import consent, read, versions, write
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
+from pcpd.policy.grants import Grant
 from tests.vaults import Opened
 from tests.waiting import until
 
@@ -110,3 +111,23 @@ def test_a_page_is_made_at_the_path_that_was_said_whatever_bears_the_name_elsewh
         write.write_page(opened.memory, agent, "a/plan", Proposed("new\n"))
     with pytest.raises(Conflict):
         write.write_page(opened.memory, agent, "A/Plan", Proposed("new\n"))
+
+
+def test_another_spelling_of_a_name_opens_nothing_where_the_file_system_takes_it(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where case does not matter, `Private/NOTE` is the file of an ignored folder, or of another category."""
+    opened.save("private/note.md", "secret\n")
+    opened.save(".gitignore", "private/\n")
+    opened.save("profile/me.md", "secret\n")
+    until(lambda: opened.memory.ignore.folder("private"))
+    until(lambda: read.search(opened.memory, opened.person, "secret").total == 1)
+    agent = opened.agent("agent:claude")
+    opened.memory.access.grant(Grant("agent:claude", ("personal",), ("semantic",), ("read",)))
+    files = opened.memory.files
+    plain_stat, plain_read = files.stat, files.read
+    monkeypatch.setattr(files, "stat", lambda file: plain_stat(file.lower()))
+    monkeypatch.setattr(files, "read", lambda file, limit: plain_read(file.lower(), limit))
+    for name in ("Private/note", "private/NOTE", "PRIVATE/NOTE"):
+        with pytest.raises(NotFound):
+            read.read_page(opened.memory, agent, name)

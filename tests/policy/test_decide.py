@@ -151,6 +151,8 @@ def test_a_removed_principal_has_nothing_even_with_a_grant() -> None:
         (True, "episodic", "a", None, "conversation"),
         (True, "episodic", "me/now", "me", "profile"),
         (False, "procedural", "me", "me", "profile"),
+        (False, "procedural", "Me/NOW", "me", "profile"),
+        (False, "procedural", "me/now", "ME", "profile"),
         (False, "procedural", "me-too", "me", "procedural"),
         (False, "procedural", "a/me", "me", "procedural"),
     ],

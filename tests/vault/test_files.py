@@ -632,3 +632,20 @@ def test_a_file_that_somebody_has_open_for_writing_is_told(tmp_path: Path) -> No
         with path.open("ab"):
             assert has_writer(reader.fileno())
         assert not has_writer(reader.fileno())
+
+
+def test_a_name_is_spelled_as_on_disk_or_not(tmp_path: Path) -> None:
+    """Folders count, and forms of letters; what is not there is spelled nohow."""
+    (tmp_path / "Notes").mkdir()
+    (tmp_path / "Notes" / "Caf\xe9.md").write_bytes(OLD)
+    files = Files(tmp_path, lambda: datetime.now(UTC))
+    assert files.is_spelled("Notes/Caf\xe9.md")
+    for other in (
+        "notes/Caf\xe9.md",
+        "Notes/caf\xe9.md",
+        "Notes/Cafe\u0301.md",
+        "Notes/x.md",
+        "x/Caf\xe9.md",
+        "Notes",
+    ):
+        assert files.is_spelled(other) == (other == "Notes")
