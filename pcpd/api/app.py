@@ -47,7 +47,7 @@ def routes(served: Served) -> FastAPI:
     app.add_exception_handler(RequestValidationError, on_malformed)
     app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)
     app.add_exception_handler(HTTPException, on_no_route)
-    for door in (upkeep, search, pages, history, events, consent, audit):
+    for door in (pages, search, upkeep, history, events, consent, audit):  # those first that are asked most
         app.include_router(door.router, prefix=PREFIX)
     app.state.methods = methods_of(app.routes)
     return app

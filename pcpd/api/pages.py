@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
 
 from pcpd.api.answers import Json
-from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread
+from pcpd.api.caller import CallerOf, OwnerOf, Served, asked_of, in_thread
 from pcpd.api.conditions import base_in, makes_only, tag
 from pcpd.api.paths import PAGE, address_of
 from pcpd.api.views import Wanted, prefers_json, shown
@@ -68,16 +68,22 @@ class RestoreBody(BaseModel):
 Tag = Annotated[str | None, Header()]
 
 
-@router.get(f"/pages/{PAGE}")
+_READ_WITH = {
+    "parameters": [
+        {
+            "name": "If-None-Match",
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string"},
+            "description": "Entity tags that the client has: where one is the page's, the answer is 304.",
+        }
+    ]
+}
+
+
+@router.get(f"/pages/{PAGE}", openapi_extra=_READ_WITH)
 async def read_page(
-    owner: OwnerOf,
-    caller: CallerOf,
-    path: str,
-    *,
-    section: str | None = None,
-    outline: str | None = None,
-    accept: Tag = None,
-    if_none_match: Tag = None,
+    request: Request, path: str, *, section: str | None = None, outline: str | None = None
 ) -> Response:
     """Gives a page: its bytes, or with `Accept: application/json` what it says of itself with its text.
 
@@ -85,7 +91,9 @@ async def read_page(
     that a change names in `If-Match`; a part's tag is good for edits alone.
     """
     is_outline = outline is not None and outline.lower() not in {"0", "false"}
-    wanted = Wanted(section, is_outline, prefers_json(accept), if_none_match)
+    owner, caller = asked_of(request)
+    sent = request.headers
+    wanted = Wanted(section, is_outline, prefers_json(sent.get("accept")), sent.get("if-none-match"))
     return await in_thread(owner, lambda: shown(read.read_page(owner.memory, caller, path), wanted))
 
 

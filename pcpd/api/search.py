@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from pcpd.api.caller import CallerOf, OwnerOf, answered
+from pcpd.api.caller import CallerOf, OwnerOf, answered, asked_of
 from pcpd.api.paths import PAGE
 from pcpd.memory import read
 
@@ -14,10 +14,9 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.get("/search")
-async def search(
-    owner: OwnerOf, caller: CallerOf, q: str = "", limit: Limit = 20, cursor: str | None = None
-) -> Response:
+async def search(request: Request, q: str = "", limit: Limit = 20, cursor: str | None = None) -> Response:
     """Finds pages by words and filters."""
+    owner, caller = asked_of(request)
     return await answered(owner, lambda: read.search(owner.memory, caller, q, limit=limit, cursor=cursor))
 
 
