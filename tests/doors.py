@@ -23,6 +23,7 @@ from pcpd.gate.threads import Threads
 from pcpd.ledger import tokens
 from pcpd.mcp_server.http_door import HttpDoor
 from pcpd.mcp_server.relay_door import RelayDoor
+from pcpd.mcp_server.sessions import Limits
 from tests.vaults import Opened
 from tests.waiting import LONGEST_S, until
 
@@ -71,6 +72,7 @@ class Doors:
     opened: Opened
     folder: Path
     greeting_s: float = 10.0
+    mcp_limits: Limits = field(default_factory=Limits)
     port: int = 0
     traffic: int = 0
     connected: int = 0
@@ -140,7 +142,7 @@ class Doors:
             self.opened.memory, Threads(THREADS, "relays"), self._count, greeting_s=self.greeting_s
         )
         await door.start(relays)
-        mcp = HttpDoor(self.opened.memory, Threads(THREADS, "mcp"))
+        mcp = HttpDoor(self.opened.memory, Threads(THREADS, "mcp"), self.mcp_limits)
         mcp_door = asyncio.create_task(mcp.serve())
         http_door = asyncio.create_task(serve(build(self.served, mcp), [unix, tcp], self._ended))
         self._loop.call_later(0, self._open.set)
@@ -270,14 +272,19 @@ def make_doors(make_opened: Callable[..., Opened]) -> Iterator[Callable[..., Doo
     """Gives what opens a vault with some pages and serves it."""
     made: list[tuple[Doors, Path]] = []
 
-    def make(pages: Mapping[str, str | bytes] | None = None, *, greeting_s: float = 10.0) -> Doors:
+    def make(
+        pages: Mapping[str, str | bytes] | None = None,
+        *,
+        greeting_s: float = 10.0,
+        mcp_limits: Limits | None = None,
+    ) -> Doors:
         opened = make_opened(f"v{len(made)}")
         for file, text in (pages or {}).items():
             opened.save(file, text)
         opened.open()
         opened.memory.health.ready = True
         folder = Path(tempfile.mkdtemp(prefix="pcpd-", dir="/tmp"))
-        doors = Doors(opened, folder, greeting_s)
+        doors = Doors(opened, folder, greeting_s, mcp_limits or Limits())
         made.append((doors, folder))
         doors.start()
         return doors

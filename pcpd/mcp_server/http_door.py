@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import mcp_types as types
 from anyio import create_task_group
@@ -26,7 +26,7 @@ from pcpd.ledger import tokens
 from pcpd.mcp_server import batches
 from pcpd.mcp_server.asking import Asking, Context
 from pcpd.mcp_server.server import Served, build
-from pcpd.mcp_server.sessions import Bearer, Session, Sessions
+from pcpd.mcp_server.sessions import Bearer, Limits, Session, Sessions
 from pcpd.mcp_server.subscriptions import Streams, Subscriptions
 from pcpd.mcp_server.watch import listened
 from pcpd.memory.memory import Caller, Memory
@@ -39,41 +39,42 @@ OPENING_LIMIT = 256 * 1024
 LOOK_GAP_S = 0.2
 """Between two looks at which tokens are still good."""
 ALLOWED = "GET, POST, DELETE"
+_LIMITS = Limits()
 
 
 class HttpDoor:
     """The MCP endpoint of one owner, an ASGI app. `threads` are those on which acts run."""
 
-    def __init__(self, memory: Memory, threads: Threads, **limits: Any) -> None:
-        """`limits` are those of `Sessions`."""
+    def __init__(self, memory: Memory, threads: Threads, limits: Limits = _LIMITS) -> None:
         self._memory, self._threads = memory, threads
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._streams = Streams()
-        self._sessions = Sessions(self._made, lambda: memory.ledger.entropy(16).hex(), **limits)
+        self._sessions = Sessions(self._made, lambda: memory.ledger.entropy(16).hex(), limits)
         alone = Asking(memory, self._who, threads, turn=self._turn)
         self._alone = StreamableHTTPSessionManager(
             build(alone, Subscriptions(alone, self._streams, _principal)),
             json_response=True,
             max_request_body_size=BODY_LIMIT,
         )
-        self._is_open = False
+        self._opened, self._is_closed = asyncio.Event(), False
 
     async def serve(self) -> None:
         """Keeps sessions and streams until cancelled; then all of them end."""
         async with self._alone.run(), create_task_group() as tasks:
             self._sessions.begin(tasks)
-            self._is_open = True
+            self._opened.set()
             try:
                 await self._end_revoked()
             finally:
-                self._is_open = False
+                self._is_closed = True
                 self._streams.ended.set()
                 tasks.cancel_scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request of a caller that the gate knows."""
+        """Serves one request of a caller that the gate knows; one that comes early waits."""
+        await self._opened.wait()
         version = _header(scope, b"mcp-protocol-version")
-        if not self._is_open:
+        if self._is_closed:
             await _refuse(send, 503, types.INTERNAL_ERROR, "the owner is shutting down")
         elif version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await self._alone.handle_request(scope, receive, send)

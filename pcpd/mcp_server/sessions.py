@@ -6,7 +6,6 @@ other it does not exist.
 """
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,12 +19,19 @@ from pcpd.gate.knock import Message, Receive, Scope, Send
 from pcpd.mcp_server.server import Served, options
 from pcpd.mcp_server.subscriptions import Subscriptions
 
-MOST_SESSIONS = 512
-MOST_OF_ONE = 64
-"""Sessions of one principal: over that, the one of theirs that was idle for longest ends."""
-IDLE_S = 30 * 60.0
-
 log = logging.getLogger("pcpd")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many sessions there may be, and for how long one may be idle (seconds).
+
+    Over `most_of_one`, a principal's, the one of theirs that was idle for longest ends.
+    """
+
+    most: int = 512
+    most_of_one: int = 64
+    idle_s: float = 30 * 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +40,6 @@ class Bearer:
 
     principal: str
     token: str = field(repr=False)
-
-    @property
-    def mark(self) -> bytes:
-        """What tells this token from others, and is no secret."""
-        return hashlib.sha256(self.token.encode()).digest()
 
 
 @dataclass
@@ -73,13 +74,9 @@ class Sessions:
         self,
         make: Callable[[], tuple[Served, Subscriptions]],
         new_id: Callable[[], str],
-        *,
-        most: int = MOST_SESSIONS,
-        most_of_one: int = MOST_OF_ONE,
-        idle_s: float = IDLE_S,
+        limits: Limits,
     ) -> None:
-        self._make, self._new_id = make, new_id
-        self._most, self._most_of_one, self._idle_s = most, most_of_one, idle_s
+        self._make, self._new_id, self._limits = make, new_id, limits
         self._open: dict[str, Session] = {}
         self._uses = 0
         self._tasks: TaskGroup | None = None
@@ -114,7 +111,7 @@ class Sessions:
             return False
         server, subscriptions = self._make()
         transport = StreamableHTTPServerTransport(
-            self._new_id(), is_json_response_enabled=True, idle_timeout=self._idle_s
+            self._new_id(), is_json_response_enabled=True, idle_timeout=self._limits.idle_s
         )
         session = Session(bearer, transport, server, subscriptions)
         self._open[session.id] = session
@@ -147,12 +144,12 @@ class Sessions:
 
     async def _has_room(self, bearer: Bearer) -> bool:
         mine = [each for each in self._open.values() if each.bearer.principal == bearer.principal]
-        if len(mine) >= self._most_of_one:
+        if len(mine) >= self._limits.most_of_one:
             idle = [each for each in mine if not each.busy]
             if not idle:
                 return False
             await self.end(min(idle, key=lambda each: each.used))
-        return len(self._open) < self._most
+        return len(self._open) < self._limits.most
 
     async def _serve(self, session: Session, *, task_status: TaskStatus[None]) -> None:
         """Serves one session until it ends, by its client's wish, for idleness, or with the owner."""
