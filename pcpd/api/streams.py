@@ -45,10 +45,10 @@ class Waiting:
 class Streams:
     """The streams of one owner. For the loop's thread alone."""
 
-    def __init__(self, memory: Memory, *, beat_s: float = BEAT_S) -> None:
+    def __init__(self, memory: Memory) -> None:
         self.credentials = Credentials(memory)
         self.threads = Threads(LOOKS, "events")
-        self._memory, self._beat_s = memory, beat_s
+        self._memory = memory
         self._waiting: dict[Waiting, str] = {}
         self._leave: Callable[[], None] = lambda: None
         self._timer: asyncio.TimerHandle | None = None
@@ -82,7 +82,7 @@ class Streams:
     def _start(self) -> None:
         loop = asyncio.get_running_loop()
         self._leave = subscribe.listen(self._memory, lambda: self._hop(loop))
-        self._timer = loop.call_later(self._beat_s, self._beat)
+        self._timer = loop.call_later(BEAT_S, self._beat)
 
     def _stop(self) -> None:
         self._leave()
@@ -101,6 +101,6 @@ class Streams:
             waiting.wake()
 
     def _beat(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._beat_s, self._beat)
+        self._timer = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
         for waiting in self._waiting:
             waiting.wake(beat=True)

@@ -53,12 +53,19 @@ class Listening:
                 fields[name] = value
             elif fields:
                 return Sent(fields["event"], fields["id"], json.loads(fields["data"]))
+        assert self.response.chunk_left is None, "the answer was cut off"
         return None
 
     def close(self) -> None:
         """Hangs up."""
         self.response.close()
         self.connection.close()
+
+
+@pytest.fixture(autouse=True)
+def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What must be seen at once is not to be seen at the next beat only."""
+    monkeypatch.setattr(streams, "BEAT_S", 3600.0)
 
 
 @pytest.fixture
@@ -252,10 +259,10 @@ def test_quiet_streams_show_life_together(
     make_doors: Callable[..., Doors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One timer for all of them."""
-    monkeypatch.setattr(Streams.__init__, "__kwdefaults__", {"beat_s": 0.05})
+    monkeypatch.setattr(streams, "BEAT_S", 0.05)
     doors = make_doors({"a.md": "text"})
-    streams = [Listening(doors) for _ in range(3)]
-    for stream in streams:
+    quiet = [Listening(doors) for _ in range(3)]
+    for stream in quiet:
         heard(stream)
         assert stream.response.readline() == b":\n"
         stream.close()

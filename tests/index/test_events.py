@@ -176,6 +176,18 @@ def test_a_page_that_changes_class_is_changed_for_who_sees_both_and_gone_for_who
         assert [each.kind for each in second] == ["created"]
 
 
+def test_a_change_of_class_is_one_event_wherever_a_batch_is_cut() -> None:
+    """Also where what stands before it is not told."""
+    with kept() as index:
+        save(index, {"b.md": page("personal")})
+        for n in (1, 2):
+            save(index, {"a.md": page(n=n)})
+        save(index, {"b.md": page("work")})
+        save(index, {"a.md": page(sensitive=True)})
+        found = all_after(index, READERS[2], 1, 1)
+        assert [(each.kind, each.path) for each in found] == [("changed", "b"), ("removed", "a")]
+
+
 def test_of_a_page_that_may_not_be_read_today_nothing_is_told_but_that_it_is_gone() -> None:
     """What was seen of it once is not told again."""
     with kept() as index:

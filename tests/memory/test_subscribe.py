@@ -150,6 +150,23 @@ def test_a_context_that_moves_pages_to_another_partition_is_told_as_what_it_is_t
     assert follow(opened, other, starts[1], 1) == [("created", "a")]
 
 
+def test_a_rebuild_resets_its_followers_once(opened: Opened) -> None:
+    """Whoever looks when they are woken goes on from there."""
+    opened.save("a.md", "one\n")
+    start = now(opened, opened.person)
+    news: list[News] = []
+    leave = subscribe.listen(
+        opened.memory,
+        lambda: news.append(
+            subscribe.since(opened.memory, opened.person, news[-1].cursor if news else start)
+        ),
+    )
+    upkeep.rebuild(opened.memory)
+    leave()
+    news.append(subscribe.since(opened.memory, opened.person, news[-1].cursor))
+    assert sum(each.is_reset for each in news) == 1
+
+
 def replay(opened: Opened, caller: Caller, cursor: str, held: dict[str, str | None]) -> dict[str, str | None]:
     """What a reader holds who is told everything since a cursor, in small batches."""
     held = dict(held)
