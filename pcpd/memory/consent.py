@@ -92,19 +92,11 @@ def grant(memory: Memory, wish: Wish) -> dict[str, object]:
 def preview(memory: Memory, wish: Wish) -> Preview:
     """Tells what a grant would give; changes nothing.
 
-    Raises what writing it would raise, also because access.yaml is wrong, and `Usage` (`consent.removed`) for a
-    principal that context.yaml calls removed.
+    Raises what writing it would raise, also because access.yaml is wrong, and `Usage` for a principal that
+    context.yaml calls removed (`consent.removed`) or its controller (`consent.controller`).
     """
     wanted = _grant_of(memory, wish)
-    if any(
-        each.status == "removed" and principals.covers(each.id, wish.principal)
-        for each in memory.context.principals
-    ):
-        raise Usage(
-            "consent.removed",
-            f"{CONTEXT_FILE} calls {wish.principal} removed, so a grant to it has no effect",
-            hint="set its status to active there first, or choose another name with --principal",
-        )
+    _check_agent(memory, wish.principal)
     memory.access.check()
     present = [each for each in memory.grants().grants if each.principal == wish.principal]
     now = memory.clock.now()
@@ -219,6 +211,23 @@ def _check_principal(principal: str) -> None:
     problem = principals.problem_of(principal)
     if problem:
         raise Usage("consent.principal", problem, hint="such as agent:claude")
+
+
+def _check_agent(memory: Memory, principal: str) -> None:
+    context = memory.context
+    if principal == context.controller:
+        raise Usage(
+            "consent.controller",
+            f"{principal} is you: what an agent does under your name could not be told from what you do",
+            hint="choose a name for the agent, such as agent:claude",
+        )
+    removed = [member.id for member in context.principals if member.status == "removed"]
+    if any(principals.covers(each, principal) for each in removed):
+        raise Usage(
+            "consent.removed",
+            f"{CONTEXT_FILE} calls {principal} removed, so a grant to it has no effect",
+            hint="set its status to active there first, or choose another name with --principal",
+        )
 
 
 def _introduce(memory: Memory, principal: str) -> None:

@@ -74,6 +74,8 @@ def test_tour_can_be_followed_word_for_word(world: World, vault: Path) -> None:
             until(lambda: versions(world, vault) == 2)
     assert "+Adler asks for 2,000 more." in said
     assert re.search(r"unresolved\s+Cellar", said)
+    assert "claude-code\tno\tconnected" in said or "claude-code\tyes\tconnected" in said
+    assert "Taken back from agent:claude-code: 1 grant, 1 token." in said
     assert '"PCPD_TOKEN": "pcp_' in said
     assert "Taken back: 1 grant, 1 token." in said
     text = (vault / "house" / "boiler.md").read_text(encoding="utf-8")

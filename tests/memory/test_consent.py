@@ -98,6 +98,13 @@ def test_who_was_removed_from_the_context_is_not_connected(opened: Opened) -> No
         assert refused.value.code == "consent.removed"
 
 
+def test_nobody_is_connected_under_the_person_s_own_name(opened: Opened) -> None:
+    """The trail must tell an agent from the person."""
+    with pytest.raises(Usage) as refused:
+        consent.preview(opened.memory, consent.Wish(opened.memory.context.controller, ["read"]))
+    assert refused.value.code == "consent.controller"
+
+
 def test_with_a_broken_access_file_consent_begins_with_that(opened: Opened) -> None:
     """Nothing is asked for that could not be written; what is in force stays in force, and is told."""
     consent.grant(opened.memory, consent.Wish("agent:a", ["read"]))
