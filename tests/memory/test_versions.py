@@ -190,6 +190,21 @@ def test_a_removal_is_told_with_the_version_that_it_removed(past: Past) -> None:
         versions.version(past.memory, past.agent, "note", removed)
 
 
+def test_changes_are_told_against_what_was_allowed_before_and_not_against_what_was_there(past: Past) -> None:
+    """What happened while the page was hidden is no change of its own: not its removal, not its other name."""
+    first = past.commit(note="open " * 50)
+    hidden = WORK + "open " * 50
+    past.commit(note=hidden)
+    past.commit(note=None)
+    last = past.commit(note="open again " * 50)
+    assert past.told("note") == [(last, "modified"), (first, "added")]
+    past.commit(note=WORK + "open again " * 50)
+    past.git("mv", "note.md", "moved.md")
+    past.commit()
+    moved = past.commit(moved="open at last " + "open again " * 50)
+    assert past.told("moved") == [(moved, "renamed"), (last, "modified"), (first, "added")]
+
+
 def test_a_cursor_goes_on_where_the_list_ended_and_tells_nothing_of_what_is_left_out(past: Past) -> None:
     """With every length of page the same versions come; no cursor stands before a hidden rest."""
     past.commit(note=WORK + "0\n")
