@@ -120,7 +120,7 @@ def number(arguments: Arguments, name: str, default: int, *, least: int = 0, mos
 def truth(arguments: Arguments, name: str) -> bool:
     """Gives a truth value, false where there is none; text and numbers that say one are taken."""
     value = arguments.get(name)
-    said = _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str | int | float) else None
+    said = _TRUTHS.get(str(value).strip().lower()) if isinstance(value, bool | str | int) else None
     if value is not None and said is None:
         raise Usage("tool.argument", f"`{name}` must be true or false", hint=_HINT)
     return bool(said)

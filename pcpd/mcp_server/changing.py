@@ -5,10 +5,12 @@ on whatever the page is by then, unless it names a version.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from pcpd.errors import Conflict, Usage
 from pcpd.mcp_server.arguments import Arguments, choice, optional, page, text, texts, version
-from pcpd.mcp_server.tool import Answer, Effect, Schema, Tool, maybe, string, strings
+from pcpd.mcp_server.budget import fitting
+from pcpd.mcp_server.tool import Answer, Effect, Schema, Tool, integer, maybe, string, strings
 from pcpd.memory import write
 from pcpd.memory.bases import is_part, part_mark
 from pcpd.memory.carry_out import Written
@@ -17,6 +19,9 @@ from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
 from pcpd.pages.frontmatter import Value, parse_assignment
 from pcpd.pages.page import TYPES
+
+LINKS_BYTES = 20_000
+"""Of the paths of pages whose links broke, in one answer."""
 
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "section": ("heading", "content"),
@@ -77,7 +82,9 @@ def move_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     """Gives a page another path."""
     base = version(arguments)
     written = write.move_page(memory, caller, page(arguments), page(arguments, "to"), if_version=base)
-    return _written(written, knows_all=_is_of_whole(base))
+    answer = _written(written, knows_all=_is_of_whole(base))
+    broken, told = _broken(written)
+    return Answer(answer.text + broken, {**answer.data, **told})
 
 
 def remove_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
@@ -90,8 +97,9 @@ def remove_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
             hint="read the page, and send the `version` or `edit_version` of that answer",
         )
     written = write.remove_page(memory, caller, path, if_version=base)
-    text_ = f"removed: {written.path}. The person can bring it back from its history."
-    return Answer(text_, {"path": written.path, "outcome": written.outcome})
+    broken, told = _broken(written)
+    text_ = f"removed: {written.path}. The person can bring it back from its history.{broken}"
+    return Answer(text_, {"path": written.path, "outcome": written.outcome, **told})
 
 
 def _refuse_others(arguments: Arguments, op: str) -> None:
@@ -120,6 +128,15 @@ def _is_of_whole(base: str | None) -> bool:
     return base is not None and not is_part(base)
 
 
+def _broken(written: Written) -> tuple[str, dict[str, Any]]:
+    """Gives the pages with links that do not lead to the page any more, as many as an answer holds."""
+    pages = written.broken_links
+    few = list(pages[: fitting(pages, [{"path": path} for path in pages], LINKS_BYTES)])
+    rest = f" and {len(pages) - len(few)} more" if len(few) < len(pages) else ""
+    text_ = f" Links to it lead nowhere now on: {', '.join(few)}{rest}." if pages else ""
+    return text_, {"broken_links": few, "broken_links_total": len(pages)}
+
+
 def _written(written: Written, *, knows_all: bool) -> Answer:
     """Gives the answer of an act. Who does not know the whole page gets a mark for the next edit, no version."""
     new = written.version if knows_all else None
@@ -142,6 +159,10 @@ def _written(written: Written, *, knows_all: bool) -> Answer:
 
 _PATH = string("The page's path, such as notes/boiler.")
 _IF_VERSION = "The `version` or `edit_version` of the answer in which you read the page"
+_BROKEN: Mapping[str, Schema] = {
+    "broken_links": strings("Pages with a link that led to the page and leads nowhere now."),
+    "broken_links_total": integer("How many such pages there are; not all may be named."),
+}
 _WRITTEN: Mapping[str, Schema] = {
     "path": string("The page's path now."),
     "outcome": string("created, replaced, moved, or unchanged: it said this already."),
@@ -218,15 +239,15 @@ CHANGING: tuple[Tool, ...] = (
     Tool(
         "move_page",
         "Move a page",
-        "Give a page another path; its text stays, and nothing that is there is overwritten. Links to the old path "
-        "are not rewritten: page_links shows them.",
+        "Give a page another path; its text stays, and nothing that is there is overwritten. Links to it are not "
+        "rewritten: the answer names the pages on which one leads nowhere now, for edit_page.",
         {
             "path": _PATH,
             "to": string("Its new path, such as house/boiler."),
             "if_version": string(f"{_IF_VERSION}; if left out, the page is moved as it is now."),
         },
         ("path", "to"),
-        _WRITTEN,
+        {**_WRITTEN, **_BROKEN},
         move_page,
         Effect(),
     ),
@@ -238,7 +259,7 @@ CHANGING: tuple[Tool, ...] = (
         "edit_page.",
         {"path": _PATH, "if_version": string(f"{_IF_VERSION}: only what was read is removed.")},
         ("path", "if_version"),
-        {"path": string("The path that the page had."), "outcome": string("removed.")},
+        {"path": string("The path that the page had."), "outcome": string("removed."), **_BROKEN},
         remove_page,
         Effect(destroys=True),
     ),

@@ -53,8 +53,8 @@ def page_links(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     if not path:
         raise Usage("tool.argument", "`path` is missing", hint="or send `unresolved`: true")
     depth = number(arguments, "depth", 1, least=1, most=DEEPEST)
-    answer = read.links(memory, caller, path, depth=depth)
-    return _page(answer, path, place(cursor), limit)
+    start = place(cursor)
+    return _page(read.links(memory, caller, path, depth=depth), path, start, limit)
 
 
 def _page(answer: LinksAnswer, path: str, start: int, limit: int) -> Answer:

@@ -45,8 +45,8 @@ def read_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     wants_outline = truth(arguments, "outline")
     if heading and wants_outline:
         raise Usage("tool.argument", "`outline` and `section` are two ways to read", hint="send one of them")
-    found = read.read_page(memory, caller, path)
     offset = number(arguments, "offset", 0)
+    found = read.read_page(memory, caller, path)
     if wants_outline:
         return _answer(found, _outline(found, offset))
     if heading:

@@ -80,9 +80,30 @@ def test_an_agent_searches_reads_writes_and_finds_what_it_wrote(world: World, va
         listed = await called(session, "list_pages")
         assert {row["path"] for row in listed["pages"]} == {"boiler", "notes/pump"}
         await called(session, "write_page", path="notes/pump", content="Better.", if_version=made["version"])
+        part = await called(session, "read_page", path="[[notes/pump]]", outline=True)
+        edit = {"path": "notes/pump", "op": "append", "content": "And [[boiler]]."}
+        done = await called(session, "edit_page", **edit, if_version=part["edit_version"])
+        links = await called(session, "page_links", path="boiler")
+        assert [edge["from"] for edge in links["backlinks"]] == ["notes/pump"]
+        recent = await called(session, "recent_pages", limit=1)
+        assert [row["path"] for row in recent["pages"]] == ["notes/pump"]
+        history = await called(session, "page_history", path="notes/pump")
+        assert history["versions"]
+        moved = await called(
+            session, "move_page", path="notes/pump", to="notes/heat", if_version=done["edit_version"]
+        )
+        found = await called(session, "search", query="better")
+        assert (await called(session, "fetch", id=found["results"][0]["id"]))["text"].endswith(
+            "[[boiler]].\n"
+        )
+        spare = await called(session, "write_page", path="spare", content="x")
+        await called(session, "remove_page", path="spare", if_version=spare["version"])
+        assert (await called(session, "describe_context"))["pages"] == 2
+        assert moved["path"] == "notes/heat"
 
     with_client(world, vault, token, day)
-    assert "Better." in (vault / "notes/pump.md").read_text()
+    assert "Better." in (vault / "notes/heat.md").read_text()
+    assert not (vault / "spare.md").exists()
 
 
 def test_nothing_outside_the_grant_exists(world: World, vault: Path) -> None:

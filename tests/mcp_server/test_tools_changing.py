@@ -212,6 +212,21 @@ def test_a_page_is_moved_and_nothing_is_overwritten(vault: Doors) -> None:
     assert on_disk(vault, "house/boiler.md") == PAGE
 
 
+def test_who_moves_or_removes_a_page_is_told_which_links_broke(make_doors: Callable[..., Doors]) -> None:
+    """As many as an answer holds, and how many there are."""
+    many = {f"{'n' * 200}{number:03}.md": "[[pages/boiler]]\n" for number in range(150)}
+    doors = make_doors({"pages/boiler.md": "x\n", "pages/pump.md": "x\n", "a.md": "[[pages/pump]]\n", **many})
+    relayed = agent(doors)
+    result = called(relayed, "move_page", path="pages/pump", to="other")
+    assert result["structuredContent"]["broken_links"] == ["a"]
+    assert "lead nowhere now on: a." in texts(result)
+    version = data(relayed, "read_page", path="pages/boiler")["version"]
+    removed = called(relayed, "remove_page", path="pages/boiler", if_version=version)
+    told = removed["structuredContent"]
+    assert told["broken_links_total"] == 150 > len(told["broken_links"]) > 10
+    assert f"and {150 - len(told['broken_links'])} more" in texts(removed)
+
+
 def test_only_what_was_read_is_removed(vault: Doors) -> None:
     """A removal without a version is refused, as one with an old version is."""
     relayed = agent(vault)
