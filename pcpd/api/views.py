@@ -61,7 +61,8 @@ def shown(read: PageRead, wanted: Wanted) -> Response:
         return Response(status_code=304, headers=headers)
     if as_json:
         return Json(_described(read, data, wanted), headers=headers)
-    return Response(data, headers=headers, media_type=UTF8 if _is_utf8(data) else MARKDOWN)
+    headers["content-type"] = UTF8 if _is_utf8(data) else MARKDOWN
+    return Response(data, headers=headers)
 
 
 def _part(read: PageRead, wanted: Wanted) -> bytes:
