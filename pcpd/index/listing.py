@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pcpd.index import bookmarks
 from pcpd.index.resolve import form_of, is_storable, tail_of
 from pcpd.index.rows import PAGE_COLUMNS, PAGE_TABLES, PageRow, page_row
-from pcpd.index.visible import EVERYTHING, where
+from pcpd.index.visible import where
 from pcpd.pages.paths import lookup_key
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
@@ -24,7 +24,7 @@ class PageList:
     cursor: str | None
 
 
-def find(reads: Reads, text: str, visible: Visibility = EVERYTHING) -> list[PageRow]:
+def find(reads: Reads, text: str, visible: Visibility) -> list[PageRow]:
     """Gives the pages that may be meant, of those that the reader sees: by path, by its lookup form, by id, by file
     name, by alias.
 
@@ -42,7 +42,7 @@ def find(reads: Reads, text: str, visible: Visibility = EVERYTHING) -> list[Page
     )
 
 
-def at(reads: Reads, text: str, visible: Visibility = EVERYTHING) -> list[PageRow]:
+def at(reads: Reads, text: str, visible: Visibility) -> list[PageRow]:
     """Gives the pages at one path, of those that the reader sees: as it is spelled, else by its lookup form."""
     if not is_storable(text):
         return []

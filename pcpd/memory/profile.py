@@ -7,7 +7,6 @@ from pcpd.index import listing as page_rows
 from pcpd.memory.account import audited
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.read import PageRead, found_page
-from pcpd.pages.paths import lookup_key
 
 PROFILE = "profile"
 
@@ -56,10 +55,8 @@ def _paths(memory: Memory, caller: Caller, most: int) -> tuple[list[str], int]:
         return [], 0
     visible = memory.visible_to(caller)
     with memory.index.reader() as conn:
-        rows = page_rows.find(conn, named)
+        seen = [row.path for row in page_rows.at(conn, named, visible)]
         below = page_rows.listing(conn, visible, folder=named, limit=most)
-    own = [row.path for row in rows if lookup_key(row.path) == lookup_key(named)]
-    seen = [row.path for row in rows if row.path in own and memory.may(caller, "read", row.facts).allowed]
     return [*seen, *(row.path for row in below.pages)][:most], len(seen) + below.total
 
 

@@ -12,7 +12,7 @@ from pcpd.index import listing, pages
 from pcpd.index.listing import PageList
 from pcpd.index.store import Index
 from pcpd.index.visible import EVERYTHING
-from pcpd.policy.decide import Facts
+from pcpd.policy.decide import Facts, Slice, Visibility
 from tests.index.samples import built, fill, put_of, sees
 
 FILES = {
@@ -37,7 +37,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
 def found(index: Index, text: str) -> list[str]:
     """The paths that a text may mean."""
     with index.reader() as reader:
-        return [page.path for page in listing.find(reader, text)]
+        return [page.path for page in listing.find(reader, text, EVERYTHING)]
 
 
 def to_the_end(ask: Callable[[str | None], PageList]) -> list[str]:
@@ -82,11 +82,35 @@ class TestFinding:
     def test_a_row_tells_what_access_depends_on(self, index: Index) -> None:
         """The same facts that `policy.decide` takes."""
         with index.reader() as reader:
-            (row,) = listing.find(reader, "hidden")
+            (row,) = listing.find(reader, "hidden", EVERYTHING)
         assert row.facts == Facts("hidden", "personal", "semantic", "normal", hidden=True)
         assert row.size == len(FILES["hidden.md"])
         assert len(row.version) == 64
         assert row.version == row.version.lower()
+
+    def test_an_alias_names_a_page_where_nothing_else_does(self, tmp_path: Path) -> None:
+        """In any case and form, also one with a slash; files of that name go first."""
+        files = {
+            "a.md": "---\naliases: [Warm Thing, x/y, caf\u00e9]\n---\n",
+            "b.md": "---\naliases: [Warm thing, a]\n---\n",
+        }
+        with built(tmp_path / "index", files) as index:
+            assert found(index, "warm thing") == ["a", "b"]
+            assert found(index, "X/Y") == ["a"]
+            assert found(index, "cafe\u0301") == ["a"]
+            assert found(index, "a") == ["a"]
+            assert found(index, "y") == []
+
+    def test_only_pages_that_the_reader_sees_are_found(self, tmp_path: Path) -> None:
+        """A hidden page with the very path takes nothing from a visible one of that name."""
+        hidden = "---\npartition: work\naliases: [other]\n---\n"
+        files = {"plan.md": hidden, "x/plan.md": "", "y.md": "---\naliases: [other]\n---\n"}
+        seen = Visibility(slices=frozenset({Slice("personal", "semantic", sensitive=False)}))
+        with built(tmp_path / "index", files) as index, index.reader() as reader:
+            assert [row.path for row in listing.find(reader, "plan", seen)] == ["x/plan"]
+            assert [row.path for row in listing.find(reader, "other", seen)] == ["y"]
+            assert listing.at(reader, "plan", seen) == []
+            assert [row.path for row in listing.at(reader, "PLAN", EVERYTHING)] == ["plan"]
 
 
 class TestListing:
