@@ -79,6 +79,7 @@ class Doors:
     handed_over: list[str] = field(default_factory=list)
     ended: list[bool] = field(default_factory=list)
     relays: "list[Relayed]" = field(default_factory=list)
+    mcp: HttpDoor | None = None
 
     @property
     def http_socket(self) -> Path:
@@ -113,6 +114,7 @@ class Doors:
         self._thread.start()
         assert self._open.wait(LONGEST_S)
         assert not self._failures
+        self.ask("GET", "/vault/v1/health", tcp=True)  # now both of its sockets are taken
 
     def close(self) -> None:
         """Ends the doors. Nothing may have been left unhandled on their loop."""
@@ -142,7 +144,7 @@ class Doors:
             self.opened.memory, Threads(THREADS, "relays"), self._count, greeting_s=self.greeting_s
         )
         await door.start(relays)
-        mcp = HttpDoor(self.opened.memory, Threads(THREADS, "mcp"), self.mcp_limits)
+        mcp = self.mcp = HttpDoor(self.opened.memory, Threads(THREADS, "mcp"), self.mcp_limits)
         mcp_door = asyncio.create_task(mcp.serve())
         http_door = asyncio.create_task(serve(build(self.served, mcp), [unix, tcp], self._ended))
         self._loop.call_later(0, self._open.set)
