@@ -5,14 +5,21 @@ import os
 import socket
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from pcpd.api.edge import EVERYWHERE
+from pcpd.api.errors import problem
+from pcpd.errors import Usage
 from pcpd.gate import peer
 from pcpd.gate.knock import CALLER
 
 MOST_STRANGERS = 128
 MOST_CALLERS = 512
 HEAD_S = 10.0
+"""Seconds in which a stranger's next request must be whole."""
+CALLER_HEAD_S = 60.0
+"""The same for who has shown a token; longer than an idle connection is kept anyway."""
 STUCK_S = 60.0
 """A client that takes nothing of an answer for so long has gone, whatever its connection says."""
 JOINED_BYTES = 64 * 1024
@@ -62,6 +69,18 @@ class Connection(H11Protocol):
         if self._stuck is not None:
             self._stuck.cancel()
 
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as uvicorn calls it
+        """Answers what is no request with a problem document, as everything is that is refused, and hangs up."""
+        refused = problem(Usage("http.malformed", "this is no HTTP request, or its head is too long"))
+        headers = [*refused.raw_headers, *EVERYWHERE, (b"connection", b"close")]
+        for event in (
+            h11.Response(status_code=refused.status_code, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(refused.body)),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     def on_response_complete(self) -> None:
         """Waits for the next request."""
         self._has_called = self.is_caller
@@ -95,13 +114,14 @@ class Connection(H11Protocol):
         return len(others) - len(strangers) < MOST_CALLERS
 
     def _wait(self) -> None:
-        """Hangs up on a stranger whose request is not whole after a while, however slowly it goes on coming."""
+        """Hangs up on who has no whole request after a while, however slowly it goes on coming; the person may."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self.waiting_since = self.loop.time()
-        if not self.is_local and not self._has_called:
-            self._timer = self.loop.call_later(HEAD_S, self._give_up)
+        if not self.is_local:
+            within_s = CALLER_HEAD_S if self._has_called else HEAD_S
+            self._timer = self.loop.call_later(within_s, self._give_up)
 
     def _give_up(self) -> None:
         if self.is_waiting:

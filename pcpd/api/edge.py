@@ -9,7 +9,7 @@ from pcpd import __version__
 from pcpd.gate.knock import App, Message, Receive, Scope, Send
 
 _CACHE = b"cache-control"
-_EVERYWHERE = [
+EVERYWHERE = [
     (b"pcpd-version", __version__.encode()),
     (_CACHE, b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -17,6 +17,7 @@ _EVERYWHERE = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
 ]
+"""The headers of every answer."""
 
 
 class Edge:
@@ -33,7 +34,7 @@ class Edge:
             nonlocal is_answered
             if message["type"] == "http.response.start":
                 said = [header for header in message.get("headers", ()) if header[0].lower() != _CACHE]
-                message["headers"] = [*said, *_EVERYWHERE]
+                message["headers"] = [*said, *EVERYWHERE]
             else:
                 is_answered = not message.get("more_body", False)
             await send(message)

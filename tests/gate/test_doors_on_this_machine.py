@@ -1,7 +1,9 @@
 """The gate on real sockets: what is no request is no use, and only this user's processes get in at all."""
 
+import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pcpd.api import connection
 from pcpd.gate import peer
 from pcpd.gate.knock import BODY_LIMIT
 from tests.conftest import World
@@ -37,22 +40,61 @@ def test_endless_body_ends_at_the_limit(doors: Doors, *, is_chunked: bool) -> No
     assert not (doors.opened.root / "big.md").exists()
 
 
+HEAD = b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\n"
+
+
 @pytest.mark.parametrize(
-    "request_",
-    [b"GET /vault/v1/status HTTP/1.1\r\n\r\n", b"GET /vault/v1/status HTTP/1.0\r\n\r\n",
-     b"\x16\x03\x01\x02\x00\r\n\r\n",
-     b"GET http://evil.example/vault/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-     b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
-     b"POST /vault/v1/rebuild HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"],
-    ids=["no host", "http 1.0", "tls", "absolute", "two hosts", "two lengths"],
+    ("request_", "status"),
+    [(b"GET /vault/v1/status HTTP/1.1\r\n\r\n", 400), (b"GET /vault/v1/status HTTP/1.0\r\n\r\n", 421),
+     (b"\x16\x03\x01\x02\x00\r\n\r\n", 400), (HEAD + b"Host: evil.example\r\n\r\n", 400),
+     (b"GET http://evil.example/vault/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
+     (b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", 400),
+     (HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n", 400), (HEAD + b"x: a\nb\r\n y\x00: 1\r\n\r\n", 400),
+     (HEAD + b"x: " + b"x" * 70_000, 400), (HEAD + b"x: " + b"x" * 40_000 + b"\r\n\r\n", 431),
+     (HEAD + b"x: y\r\n" * 100 + b"\r\n", 431), (b"GET /" + b"x" * 40_000 + HEAD[20:] + b"\r\n", 414)],
+    ids=["no host", "http 1.0", "tls", "two hosts", "absolute", "two lengths", "coding", "controls", "endless head",
+         "long head", "many headers", "long url"],
 )  # fmt: skip
-def test_malformed_requests_are_refused(doors: Doors, request_: bytes) -> None:
-    """None is served by guessing what it meant."""
+def test_malformed_requests_are_refused(doors: Doors, request_: bytes, status: int) -> None:
+    """None is served by guessing what it meant, and each is told so in the form of every refusal."""
     with socket.create_connection(("127.0.0.1", doors.port)) as link:
         link.settimeout(60)
         link.sendall(request_)
-        status = int(link.recv(65536).split()[1])
-    assert status in {400, 421}
+        head, _, body = link.recv(65536).partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status
+    assert b"content-type: application/problem+json" in head
+    assert b"cache-control: no-store" in head
+    assert json.loads(body)["status"] == status
+
+
+def test_requests_behind_one_another_on_a_connection_are_each_judged(doors: Doors) -> None:
+    """In their order, without waiting for answers; who is known for one is not known for the next."""
+    ask = b"GET /vault/v1/context HTTP/1.1\r\nHost: localhost\r\n"
+    token = f"Authorization: Bearer {doors.token()}\r\n".encode()
+    last = b"Connection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", doors.port)) as link:
+        link.settimeout(60)
+        link.sendall(
+            ask + token + b"\r\n" + ask + b"\r\n" + ask + token + b"\r\n" + HEAD + b"\r\n" + ask + last
+        )
+        said = b"".join(iter(lambda: link.recv(65536), b""))
+    assert re.findall(rb"HTTP/1.1 (\d+) ", said) == [b"200", b"401", b"200", b"200", b"401"]
+
+
+def test_who_has_shown_a_token_may_not_leave_a_request_half_said(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection is one of so many; an idle one is kept, half a request is not waited for for ever."""
+    monkeypatch.setattr(connection, "CALLER_HEAD_S", 0.05)
+    token = f"Authorization: Bearer {doors.token()}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", doors.port)) as link:
+        link.settimeout(60)
+        link.sendall(HEAD[:-2].replace(b"health", b"context") + b"\r\n" + token + HEAD)
+        said = b""
+        with contextlib.suppress(ConnectionResetError):
+            said = b"".join(iter(lambda: link.recv(65536), b""))
+    assert said.count(b"HTTP/1.1 ") == 1
+    assert doors.vault("GET", "health", tcp=True).status == 200
 
 
 def test_peer_is_known_by_the_kernel_s_word() -> None:
