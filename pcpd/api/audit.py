@@ -101,7 +101,7 @@ async def _when_there_are_some(owner: Served, act: Callable[[], AuditList], wait
     def wake() -> None:
         loop.call_soon_threadsafe(news.set)
 
-    unlisten, ending = trail.listen(owner.memory, wake), asyncio.create_task(owner.until())
+    unlisten, ending = trail.listen(owner.memory, wake), asyncio.ensure_future(owner.until())
     try:
         while True:
             news.clear()

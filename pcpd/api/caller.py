@@ -13,6 +13,7 @@ from pcpd.api.answers import Json, answer
 from pcpd.errors import Denied, Unavailable, Usage
 from pcpd.gate.knock import CALLER
 from pcpd.gate.threads import Threads
+from pcpd.memory.account import one_call
 from pcpd.memory.memory import Caller, Memory
 
 T = TypeVar("T")
@@ -81,7 +82,12 @@ async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool =
         raise Unavailable(
             "owner.starting", "the owner is still reading the vault", hint="try again in a moment"
         )
-    return await owner.threads.run(act)
+
+    def call() -> T:
+        with one_call():
+            return act()
+
+    return await owner.threads.run(call)
 
 
 async def answered(owner: Served, act: Callable[[], object], *, before_ready: bool = False) -> Json:

@@ -13,7 +13,7 @@ from pcpd.api.caller import Served
 from pcpd.api.paths import methods_at
 from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage, as_told
 from pcpd.gate.knock import CALLER
-from pcpd.memory.account import note_refusal
+from pcpd.memory.account import is_accounted, note_refusal
 from pcpd.memory.memory import Caller
 
 log = logging.getLogger("pcpd")
@@ -86,13 +86,14 @@ def shortened(text: str) -> str:
 async def on_error(request: Request, error: Exception) -> Problem:
     """FastAPI's handler for the tree, and for what the system refused."""
     told = as_told(error)
-    return await refused(request, told, PRECONDITION if _is_precondition(request, told) else None)
+    status = PRECONDITION if _is_precondition(request, told) else None
+    return problem(told, status) if is_accounted(error) else await refused(request, told, status)
 
 
 async def refused(request: Request, error: PcpError, status: int | None = None) -> Problem:
-    """Gives the answer for an error. An agent's call that reached no act has its audit row written here."""
+    """Gives the answer for an error of a call that reached no act: an agent's has its audit row written here."""
     caller = request.scope.get("state", {}).get(CALLER)
-    if error.code.startswith("http.") and isinstance(caller, Caller) and not caller.principal.is_controller:
+    if isinstance(caller, Caller) and not caller.principal.is_controller:
         owner = cast("Served", request.app.state.owner)
         route = request.scope.get("route")
         action = str(getattr(route, "name", "")) or "request"

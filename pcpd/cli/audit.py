@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import click
@@ -121,9 +122,7 @@ def _follow(invocation: Invocation, query: Mapping[str, object]) -> None:
             _show(rows, widths)
         hung_up()
         asked = {**query, "after": answer["position"], "wait": WAIT_S, "limit": 1000}
-        answer = progress.wait(
-            lambda asked=asked: connection.request("GET", "audit", query=asked), hung_up
-        ).json()  # type: ignore[misc]
+        answer = progress.wait(partial(connection.request, "GET", "audit", query=asked), hung_up).json()
         rows = answer["rows"]
 
 

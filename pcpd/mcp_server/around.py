@@ -15,8 +15,8 @@ NAMES = 100
 
 def describe_context(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     """Describes the context as the caller may know it."""
-    found = describe(memory, caller)
     start = place(optional(arguments, "cursor") or None)
+    found = describe(memory, caller)
     every = [*found.partitions, *found.grants]
     end = start + _SHAPE.fit(every[start:])
     cursor = str(end) if end < len(every) else None

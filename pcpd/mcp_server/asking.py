@@ -34,8 +34,6 @@ TEXT_LIMIT = 1_000
 AT_A_TIME = 4
 """Acts of one connection that run at a time; others wait, and other connections do not."""
 
-BEFORE_ACTS = ("tool.", "token.", "resource.", "prompt.")
-"""Codes of refusals that come before an act, whose audit row is therefore written here."""
 NOT_FOUND = -32002
 """What versions with a handshake answer for a resource that is not there; later ones say `INVALID_PARAMS`."""
 
@@ -68,9 +66,10 @@ class Asking:
 
         def run() -> T:
             try:
-                return act(self.memory, _known(ctx, self._who(ctx)))
+                with account.one_call():
+                    return act(self.memory, _known(ctx, self._who(ctx)))
             except PcpError as error:
-                if error.code.startswith(BEFORE_ACTS):
+                if not account.is_accounted(error):
                     account.note_refusal(self.memory, self._first or self._who(ctx), name, error)
                 raise
 

@@ -6,6 +6,7 @@ No content: rows name pages by opaque numbers, and what was asked for not at all
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 from pcpd.errors import Denied, PcpError, as_told
@@ -17,6 +18,8 @@ from pcpd.policy.decide import Facts
 
 log = logging.getLogger("pcpd")
 
+_ACCOUNTED = "the audit trail has it"
+_ROWS: ContextVar[list[bool] | None] = ContextVar("rows", default=None)
 LOST = "owner.lost"
 """The outcome of a change that began under an owner that died before it was accounted for."""
 
@@ -64,7 +67,27 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
         raise
     finally:
         if not caller.principal.is_controller:
-            memory.trail.write(_row(memory, caller, note, start))
+            _write(memory, caller, note, start)
+
+
+@contextmanager
+def one_call() -> Iterator[None]:
+    """Knows, within one thread, whether an error that leaves the body belongs to an act that has its row already."""
+    rows: list[bool] = []
+    before = _ROWS.set(rows)
+    try:
+        yield
+    except Exception as error:
+        if rows:
+            error.add_note(_ACCOUNTED)
+        raise
+    finally:
+        _ROWS.reset(before)
+
+
+def is_accounted(error: BaseException) -> bool:
+    """Tells whether a call that failed so within `one_call` has its audit row, or could not get one."""
+    return _ACCOUNTED in getattr(error, "__notes__", ())
 
 
 def begin_change(memory: Memory, caller: Caller, note: Note) -> None:
@@ -94,7 +117,14 @@ def account_for_lost(memory: Memory) -> None:
 def note_refusal(memory: Memory, caller: Caller, action: str, error: PcpError) -> None:
     """Writes the audit row of a call that was refused before any act began."""
     note = Note(action, "denied" if isinstance(error, Denied) else error.code)
-    memory.trail.write(_row(memory, caller, note, memory.clock.monotonic()))
+    _write(memory, caller, note, memory.clock.monotonic())
+
+
+def _write(memory: Memory, caller: Caller, note: Note, start: float) -> None:
+    rows = _ROWS.get()
+    if rows is not None:
+        rows.append(True)
+    memory.trail.write(_row(memory, caller, note, start))
 
 
 def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pcpd.ledger import audit, tokens
+from pcpd.ledger.issued import Issued
 from pcpd.ledger.ledger import Ledger
 from pcpd.mcp_server import lines, relay_door
 from pcpd.memory import read
@@ -304,14 +305,14 @@ def test_flood_of_wrong_tokens_delays_no_call(
 ) -> None:
     """Proving a token is slow on purpose, and has threads of its own."""
     relayed, wrong = greeted(), doors.token("agent:other")[:-6] + "aaaaaa"
-    let_go, real = threading.Event(), tokens.verify
+    let_go, real = threading.Event(), tokens.recognise
 
-    def slow(ledger: Ledger, token: str) -> str | None:
+    def slow(ledger: Ledger, token: str) -> Issued | None:
         if token == wrong:
             let_go.wait(60)
         return real(ledger, token)
 
-    monkeypatch.setattr(tokens, "verify", slow)
+    monkeypatch.setattr(tokens, "recognise", slow)
     flood = [doors.relay(principal="agent:other", token=wrong) for _ in range(40)]
     until(lambda: doors.traffic == 41)
     assert relayed.data("search_memory", query="heat")["total"] == 1

@@ -5,8 +5,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,7 @@ def rows(opened: Opened) -> list[AuditRow]:
 
 @pytest.mark.parametrize("failing", [unwritable, locked])
 def test_what_cannot_be_written_down_is_not_done(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, failing: object
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, failing: Callable[[Opened], AbstractContextManager[None]]
 ) -> None:
     """Every act of an agent is refused, and no file is touched; the person goes on."""
     monkeypatch.setattr(sqlite, "BUSY_MS", 50)
@@ -59,7 +59,7 @@ def test_what_cannot_be_written_down_is_not_done(
     memory, agent = opened.memory, opened.agent("agent:a", "read", "write")
     write.write_page(memory, opened.person, "boiler", Proposed("Gas.\n"))
     before = (opened.root / "boiler.md").read_bytes()
-    acts = [
+    acts: list[Callable[[], object]] = [
         lambda: write.write_page(memory, agent, "new", Proposed("Text.\n")),
         lambda: write.edit_page(memory, agent, "boiler", [Edit("append", "", "More.\n")]),
         lambda: write.move_page(memory, agent, "boiler", "moved"),
@@ -68,7 +68,7 @@ def test_what_cannot_be_written_down_is_not_done(
         lambda: read.search(memory, agent, "gas"),
         lambda: read.list_pages(memory, agent),
     ]
-    with failing(opened):  # type: ignore[operator]
+    with failing(opened):
         for act in acts:
             with pytest.raises(Broken) as caught:
                 act()
@@ -148,7 +148,7 @@ def test_every_call_is_one_row_whether_it_ends_well_or_not(opened: Opened) -> No
     """With who, what, by which door, how it ended, how long it took; of refusals too."""
     memory, agent = opened.memory, opened.agent("agent:a", "read", "write")
     nobody = opened.agent("agent:nobody")
-    calls = [
+    calls: list[tuple[str, Callable[[], object]]] = [
         ("ok", lambda: write.write_page(memory, agent, "new", Proposed("Text.\n"))),
         ("page.exists", lambda: write.write_page(memory, agent, "new", Proposed("Other.\n"))),
         ("path.strict", lambda: write.write_page(memory, agent, "../Out", Proposed("Text.\n"))),
