@@ -10,7 +10,7 @@ import mcp_types as types
 
 from pcpd.errors import Invalid, NotFound
 from pcpd.index.rows import PageRow
-from pcpd.mcp_server.answers import DATA_NOTE, TITLE_BYTES, said, source
+from pcpd.mcp_server.answers import DATA_NOTE, TITLE_BYTES, said, source, source_of
 from pcpd.mcp_server.asking import Asking, Context
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.subscriptions import Subscriptions
@@ -127,17 +127,19 @@ def _contents(found: PageRead) -> list[types.TextResourceContents | types.BlobRe
             f"the page has {len(found.data)} bytes; a resource has {BYTES} at most",
             hint="read it in parts, with the tool read_page",
         )
-    page, uri = found.page, uri_of(found.page.path)
-    comes_from = source(page.origin, page.review_state, page.updated)
-    meta = _meta(comes_from, found.version)
-    head = f"{page.path} (version {found.version}; {said(comes_from)}). {DATA_NOTE}"
-    text = found.data.decode("utf-8", "replace")
+    text, uri = found.data.decode("utf-8", "replace"), uri_of(found.path)
+    is_exact = text.encode("utf-8", "replace") == found.data
+    version = found.version if is_exact else None
+    comes_from = source_of(found)
+    which = f"version {version}" if version else "not all of it is text, so not to be written back"
+    meta = _meta(comes_from, version)
+    head = f"{found.path} ({which}; {said(comes_from)}). {DATA_NOTE}"
     return [
         types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text, _meta=meta),
         types.TextResourceContents(uri=uri, mime_type="text/plain", text=head, _meta=meta),
     ]
 
 
-def _meta(comes_from: dict[str, str | None], version: str) -> dict[str, Any]:
-    known = {f"pcpd/{name}": value for name, value in comes_from.items() if value is not None}
-    return {**known, "pcpd/version": version, "pcpd/note": DATA_NOTE}
+def _meta(comes_from: dict[str, str | None], version: str | None) -> dict[str, Any]:
+    known = {**comes_from, "version": version, "note": DATA_NOTE}
+    return {f"pcpd/{name}": value for name, value in known.items() if value is not None}

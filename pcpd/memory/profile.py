@@ -37,7 +37,7 @@ def read_profile(memory: Memory, caller: Caller, *, most_pages: int, most_bytes:
             pages += [read] if read else []
         if not pages:
             raise NotFound("page.not-found", "there is no profile", hint="search, or list pages")
-        note.paths = tuple(str(read.page.path) for read in pages)
+        note.paths = tuple(str(read.path) for read in pages)
         note.categories = frozenset(read.category for read in pages)
         note.counts = {"results": len(pages), "total": total}
     return Profile(tuple(pages), max(total - len(pages), 0))
