@@ -75,6 +75,14 @@ class Libgit2:
                 raise absent(oid)
             return found.data
 
+    def size(self, oid: str) -> int:
+        """Gives how many bytes a blob has."""
+        with self._guard:
+            try:
+                return int(self._repository.odb.read_header(pygit2.Oid(hex=oid))[1])
+            except KeyError:
+                raise absent(oid) from None
+
     def entry(self, commit: str, file: str) -> Blob | None:
         """Gives what `commit` has under `file`."""
         with self._guard:

@@ -19,6 +19,9 @@ class Objects(Protocol):
     def read_blob(self, oid: str) -> bytes:
         """Gives a blob's bytes. Raises Unavailable (`history.absent`) where a partial clone lacks it."""
 
+    def size(self, oid: str) -> int:
+        """Gives how many bytes a blob has, without reading it. Raises Unavailable (`history.absent`)."""
+
     def entry(self, commit: str, file: str) -> Blob | None:
         """Gives what `commit` has under `file`, of any kind, or None."""
 

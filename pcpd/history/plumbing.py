@@ -40,6 +40,13 @@ class Plumbing:
             raise absent(oid)
         return found.out
 
+    def size(self, oid: str) -> int:
+        """Gives how many bytes a blob has."""
+        found = self._program.run("cat-file", "-s", oid, accept=(0, 1, 128))
+        if found.status:
+            raise absent(oid)
+        return int(found.out)
+
     def entry(self, commit: str, file: str) -> Blob | None:
         """Gives what `commit` has under `file`."""
         if names.unfit(file):

@@ -66,14 +66,18 @@ class Reading:
             found = found[seen.index(before) + 1 :]
         return found[:limit]
 
-    def show(self, file: str, commit: str) -> bytes:
-        """Gives a file's bytes in `commit` as git would write them to disk."""
+    def show(self, file: str, commit: str, limit: int | None = None) -> bytes:
+        """Gives a file's bytes in `commit` as git would write them to disk; none of more than `limit` bytes."""
         blob = self._find(file, commit)
         if blob is None or blob.mode == GITLINK:
             raise NotFound(
                 "history.no-version",
                 f"{file} is not in version {commit[:12]}",
                 hint="`pcpd log` lists its versions",
+            )
+        if limit is not None and (size := self._objects.size(blob.oid)) > limit:
+            raise NotFound(
+                "history.no-version", f"{file} has {size} bytes in version {commit[:12]}: too many"
             )
         how = self._attributes.conversions([file]).get(file, Conversion())
         if how == Conversion() or blob.mode not in {REGULAR, EXECUTABLE} or self._program.problem:

@@ -318,9 +318,9 @@ class Repository:
         """Lists the versions of a file, across renames, or of the whole vault; newest first."""
         return self._reading.log(self._ground.tips(), file, limit=limit, before=before)
 
-    def show(self, file: str, rev: str) -> bytes:
-        """Gives a file's bytes in version `rev`, as they were on disk. Raises NotFound (`history.no-version`)."""
-        return self._reading.show(file, self.resolve(rev))
+    def show(self, file: str, rev: str, *, limit: int | None = None) -> bytes:
+        """Gives a file's bytes at `rev`, as on disk. Raises NotFound (`history.no-version`), also over `limit`."""
+        return self._reading.show(file, self.resolve(rev), limit)
 
     def diff(self, file: str | None, old: str | None = None, new: str | None = None) -> str:
         """Gives the difference from version `old` (None: the branch's) to `new` (None: the disk), unified.

@@ -15,7 +15,7 @@ from pcpd.memory.account import Note
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.read import file_named, found_page, is_page, no_page
-from pcpd.pages.page import parse
+from pcpd.pages.page import SIZE_LIMIT, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import from_ns, to_z
 from pcpd.policy import principals
@@ -194,9 +194,10 @@ def _page_of(memory: Memory, file: str) -> PagePath | None:
 
 
 def bytes_at(memory: Memory, moment: Moment) -> bytes | None:
-    """Gives a version's bytes; None where they cannot be had, as in a partial clone: then nobody can judge them."""
+    """Gives a version's bytes; None where they cannot be had, as in a partial clone, or are too many for a page:
+    then nobody can judge them."""
     try:
-        return memory.require_history().show(moment.file, moment.rev or "")
+        return memory.require_history().show(moment.file, moment.rev or "", limit=SIZE_LIMIT)
     except PcpError:
         return None
 

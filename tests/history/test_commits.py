@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pcpd.errors import NotFound
 from pcpd.history.layout import make
 from pcpd.history.packing import LOOSE, PACKS
 from pcpd.history.versions import Change, Moved
@@ -37,6 +38,26 @@ def test_every_byte_is_committed_and_shown_again(history: History, person: Perso
         assert history.repository.show(file, done.rev) == data
     assert history.repository.head_files().keys() >= pages.keys()
     person.git("fsck", "--strict")
+
+
+def test_a_version_that_is_larger_than_asked_for_is_not_read(history: History) -> None:
+    """Whatever the person put under that name once; what is just as large comes."""
+    rev = str(history.save(("a.md", b"x" * 1000)).rev)
+    assert history.repository.show("a.md", rev, limit=1000) == b"x" * 1000
+    with pytest.raises(NotFound) as caught:
+        history.repository.show("a.md", rev, limit=999)
+    assert caught.value.code == "history.no-version"
+
+
+def test_two_stored_texts_are_compared_without_their_names(history: History, person: Person) -> None:
+    """Git's hunks alone, also where the person has git colour everything; a text may look like a hunk."""
+    person.git("config", "color.ui", "always")
+    person.git("config", "diff.noprefix", "true")
+    old, new = (history.repository.store("a.md", data) for data in (b"1\n@@ x\n2\n", b"1\n@@ x\n3\n"))
+    assert history.repository.compare(old, new) == "@@ -1,3 +1,3 @@\n 1\n @@ x\n-2\n+3\n"
+    assert history.repository.compare(old, old) == ""
+    binary = history.repository.store("a.md", b"\0\1")
+    assert history.repository.compare(old, binary) == "Binary files differ\n"
 
 
 def test_a_commit_carries_our_name_and_the_principal(history: History, person: Person) -> None:

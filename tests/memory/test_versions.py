@@ -290,6 +290,21 @@ def test_a_history_ends_where_too_much_of_it_is_hidden(past: Past, monkeypatch: 
     assert past.told("note") == [(last, "added")]
 
 
+def test_a_version_that_is_too_large_for_a_page_is_none_for_an_agent(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody could say what all of it is; and it is not read."""
+    first = past.commit(note="small\n")
+    large = past.commit(note="x" * 200)
+    last = past.commit(note="small again\n")
+    assert len(past.told("note")) == 3
+    monkeypatch.setattr("pcpd.memory.lineage.SIZE_LIMIT", 100)
+    assert past.told("note") == [(last, "modified"), (first, "added")]
+    with pytest.raises(NotFound):
+        versions.version(past.memory, past.agent, "note", large)
+    assert versions.version(past.memory, past.opened.person, "note", large).data == b"x" * 200
+
+
 def test_an_agent_is_told_who_acted_through_pcpd_if_it_is_a_principal(past: Past) -> None:
     """A trailer that somebody pushed may say anything."""
     past.commit("x\n\nPcp-Principal: agent:other", note="1\n")
