@@ -220,8 +220,8 @@ def test_a_moved_page_keeps_its_bytes_and_its_history(opened: Opened) -> None:
     until(lambda: len(versions.log(opened.memory, opened.person, "folder/new")) == 2)
 
 
-def test_past_versions_are_closed_to_agents_both_ways(opened: Opened) -> None:
-    """Whatever their grants: what a page was may have been none of their business."""
+def test_restoring_and_what_git_itself_shows_are_closed_to_agents(opened: Opened) -> None:
+    """Whatever their grants: as git has them, they are the person's; `history` and `version` are for agents."""
     agent = opened.agent("agent:claude", "read", "write")
     write.write_page(opened.memory, agent, "note", Proposed("one\n"))
     until(lambda: versions_of(opened, "note"))
