@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime
 from typing import Any
 
@@ -26,8 +26,7 @@ class Json(Response):
 
 def answer(result: object, headers: Mapping[str, str] | None = None) -> Json:
     """Gives the answer for an act's result: a dataclass, or a mapping of JSON values."""
-    plain = asdict(result) if is_dataclass(result) and not isinstance(result, type) else result
-    return Json(plain, headers=dict(headers or {}))
+    return Json(result, headers=dict(headers or {}))
 
 
 def _written(content: Any, *, ascii_only: bool) -> bytes:
@@ -38,5 +37,6 @@ def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return to_z(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        # Not `asdict`, which copies all that is below first: half of what a page of results took.
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
     raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -65,13 +65,15 @@ def fold(text: str) -> str:
 
 def place_of(text: str, at: int) -> int:
     """Gives the place in a text of a place in its folded form; inside a foreign run whose length changed, nearly."""
+    if text[:at].isascii():
+        return min(len(text), at)
     behind, start = 0, 0
     for match in _RUN.finditer(text):
         if behind + match.start() - start >= at:
             break
         behind += match.start() - start
         start = match.start()
-        length = len(fold(match[0]))
+        length = _length(match[0])
         if behind + length > at:
             return start + min(at - behind, len(match[0]) - 1)
         behind, start = behind + length, match.end()
@@ -125,6 +127,10 @@ def _prepared_run(match: re.Match[str]) -> str:
     return _prepare_short(run) if len(run) <= _CACHED_RUN else _prepare(run)
 
 
+def _length(run: str) -> int:
+    return _length_short(run) if len(run) <= _CACHED_RUN else len(fold(run))
+
+
 def _fold(run: str) -> str:
     plain = _DROPPED.sub("", unicodedata.normalize("NFKD", run))
     return unicodedata.normalize("NFC", plain.casefold().translate(_SPELLED))
@@ -136,6 +142,7 @@ def _prepare(run: str) -> str:
 
 _fold_short = lru_cache(maxsize=16384)(_fold)
 _prepare_short = lru_cache(maxsize=16384)(_prepare)
+_length_short = lru_cache(maxsize=16384)(lambda run: len(fold(run)))
 
 
 def _apart(match: re.Match[str]) -> str:
