@@ -14,7 +14,7 @@ from pcpd.mcp_server.answers import DATA_NOTE, TITLE_BYTES, said, source, source
 from pcpd.mcp_server.asking import Asking, Context
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.subscriptions import Subscriptions
-from pcpd.mcp_server.uris import PROFILE, TEMPLATE, is_profile, path_of, uri_of
+from pcpd.mcp_server.uris import PROFILE, TEMPLATE, is_profile, no_resource, path_of, uri_of
 from pcpd.memory import read
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.profile import Profile, read_profile, sees_profile
@@ -26,8 +26,6 @@ PROFILE_PAGES = 20
 BYTES = 200_000
 """Of one resource: some 50,000 tokens, beyond which no conversation wants a page whole."""
 AUDIENCE: list[Literal["user", "assistant"]] = ["user", "assistant"]
-NO_RESOURCE = "there is no such resource"
-NO_RESOURCE_HINT = f"addresses are {TEMPLATE} and {PROFILE}; search, or list the resources"
 
 _TEMPLATES = types.ListResourceTemplatesResult(
     resource_templates=[
@@ -107,8 +105,8 @@ def _read(memory: Memory, caller: Caller, uri: str) -> types.ReadResourceResult:
         if path is not None:
             return types.ReadResourceResult(contents=_contents(read.read_page(memory, caller, path)))
     except NotFound:
-        raise NotFound("page.not-found", NO_RESOURCE, hint=NO_RESOURCE_HINT) from None
-    raise NotFound("resource.unknown", NO_RESOURCE, hint=NO_RESOURCE_HINT)
+        raise no_resource("page.not-found") from None
+    raise no_resource("resource.unknown")
 
 
 def _profile(found: Profile) -> types.ReadResourceResult:

@@ -19,8 +19,9 @@ from mcp.shared.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from pcpd.errors import Denied, NotFound, PcpError, Usage
+from pcpd.errors import Denied, PcpError, Usage
 from pcpd.mcp_server.asking import Asking, Context, as_error
+from pcpd.mcp_server.uris import no_resource
 from pcpd.mcp_server.watch import MOST_URIS, Wanted, Watch, noted
 from pcpd.memory.memory import Caller, Memory
 
@@ -155,7 +156,7 @@ def _admitted(memory: Memory, caller: Caller, *, wanted: Wanted, uri: str) -> No
     if len(wanted.keys) >= MOST_URIS and uri not in wanted.keys:
         raise Usage("resource.too-many", f"{MOST_URIS} resources are subscribed to", hint="leave some first")
     if not wanted.add(uri):
-        raise NotFound("resource.unknown", "there is no such resource")
+        raise no_resource("resource.unknown")
     noted(memory, caller, count=1)
 
 

@@ -2,6 +2,8 @@
 
 from urllib.parse import quote, unquote
 
+from pcpd.errors import NotFound
+
 PAGES = "pcp://page/"
 TEMPLATE = PAGES + "{+path}"
 PROFILE = "pcp://profile"
@@ -44,3 +46,12 @@ def typed(value: str) -> tuple[str, ...]:
 def is_profile(uri: str) -> bool:
     """Tells whether an address is the profile's."""
     return uri.lower().removesuffix("/") == PROFILE
+
+
+def no_resource(code: str) -> NotFound:
+    """Gives the one answer to an address that is none, is absent, or may not be seen."""
+    return NotFound(
+        code,
+        "there is no such resource",
+        hint=f"addresses are {TEMPLATE} and {PROFILE}; search, or list the resources",
+    )
