@@ -6,11 +6,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
-from pcpd.api import audit, consent, events, history, pages, search, upkeep
+from pcpd.api import audit, consent, events, history, metrics, pages, search, upkeep
 from pcpd.api.caller import Served
 from pcpd.api.edge import Edge, Heads
 from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
-from pcpd.api.paths import PREFIX, methods_of
+from pcpd.api.meter import Meter
+from pcpd.api.metrics import Watched
+from pcpd.api.paths import PREFIX, methods_of, templates_of
 from pcpd.api.streams import Streams
 from pcpd.errors import PcpError
 from pcpd.gate.credentials import Credentials
@@ -20,12 +22,14 @@ from pcpd.gate.knock import MCP_ROUTE, App, Receive, Scope, Send
 
 def build(served: Served, mcp: App) -> App:
     """Gives the ASGI app of one owner; `mcp` serves the MCP endpoint."""
-    api = Heads(routes(served))
+    app = routes(served)
+    api = Heads(app)
+    watched: Watched = app.state.watched
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         await (mcp if scope["path"] == MCP_ROUTE else api)(scope, receive, send)
 
-    return Edge(Gate(either, problem, Credentials(served.memory)))
+    return watched.meter.wrap(Edge(Gate(either, problem, Credentials(served.memory))))
 
 
 def routes(served: Served) -> FastAPI:
@@ -39,7 +43,6 @@ def routes(served: Served) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.owner = served
-    app.state.streams = Streams(served.memory)
     for kind in (PcpError, OSError):
         app.add_exception_handler(kind, on_error)
     app.add_exception_handler(ClientDisconnect, on_gone)
@@ -49,5 +52,9 @@ def routes(served: Served) -> FastAPI:
     app.add_exception_handler(HTTPException, on_no_route)
     for door in (pages, search, upkeep, history, events, consent, audit):  # those first that are asked most
         app.include_router(door.router, prefix=PREFIX)
+    app.include_router(metrics.router)
     app.state.methods = methods_of(app.routes)
+    app.state.streams = streams = Streams(served.memory)
+    started_at = served.memory.clock.now().timestamp()
+    app.state.watched = Watched(Meter(templates_of(app.routes)), streams, started_at)
     return app

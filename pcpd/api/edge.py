@@ -71,4 +71,8 @@ class Heads:
                 await send(message)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-        await self._app({**scope, "method": "GET"}, heard, headers_alone)
+        asked = {**scope, "method": "GET"}
+        try:
+            await self._app(asked, heard, headers_alone)
+        finally:
+            scope["route"] = asked.get("route")

@@ -42,6 +42,11 @@ def methods_of(routes: Sequence[BaseRoute]) -> Methods:
     return found
 
 
+def templates_of(routes: Sequence[BaseRoute]) -> dict[int, str]:
+    """Gives the template of each route's path, by the identity of the route that the framework notes as matched."""
+    return {id(route.original_route): route.path_format or "" for route in iter_route_contexts(routes)}
+
+
 def methods_at(known: Methods, path: str) -> list[str]:
     """Gives every method that a path has, whichever of its routes the framework came to first."""
     return sorted({method for pattern, methods in known if pattern.fullmatch(path) for method in methods})

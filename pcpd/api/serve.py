@@ -71,6 +71,7 @@ async def serve(
     config.load()
     server = Quiet(config, until)
     server.lifespan = config.lifespan_class(config)
+    server.lifespan.state["connections"] = server.server_state.connections
     serving = asyncio.create_task(server.listen(to_serve))
     await server.main_loop()
     serving.cancel()

@@ -236,6 +236,8 @@ class Committer:
     def _note(self, done: Committed) -> None:
         self._aside = self._aside or done.aside
         self._unsettled = self._unsettled or bool(done.unsettled)
+        if done.rev is not None:
+            self._memory.health.committed_at = self._memory.clock.now()
 
     def _mark_refused(self) -> None:
         now_s = self._memory.clock.monotonic()

@@ -19,11 +19,15 @@ class Work:
 
 @dataclass
 class Health:
-    """What `status` tells of the run: when the index was last proved complete, and what needs a person."""
+    """What `status` tells of the run: when the index was last proved complete, and what needs a person.
+
+    `committed_at` is this run's last commit.
+    """
 
     ready: bool = False
     proved_at: datetime | None = None
     in_step: bool = False
+    committed_at: datetime | None = None
     notices: dict[str, str] = field(default_factory=dict)
     work: Work | None = None
 
