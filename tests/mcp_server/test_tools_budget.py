@@ -37,6 +37,10 @@ PATHS = st.text(st.sampled_from("ab番"), min_size=1, max_size=300)
 COUNTS = st.integers(0, 400)
 
 
+HEADS = ["", "---\ntitle: x\n---\n", "---\nx: [\n---\n",
+    f"---\ntitle: {'番' * 9_000}\nsource: {{origin: {'x' * 50_000}}}\n---\n"]  # fmt: skip
+
+
 def run(tool: str, **arguments: Any) -> Answer:
     """Calls a tool's function; its answer is held to its schema and to the budget."""
     answer = BY_NAME[tool].run(MEMORY, CALLER, arguments)
@@ -135,7 +139,7 @@ def page_of(text: str) -> PageRead:
     return PageRead(PagePath("a/b"), text.encode("utf-8", "surrogatepass"), "0" * 64, "semantic", 0)
 
 
-@given(before=TEXTS, after=TEXTS, head=st.sampled_from(["", "---\ntitle: x\n---\n", "---\nx: [\n---\n"]))
+@given(before=TEXTS, after=TEXTS, head=st.sampled_from(HEADS))
 @settings(max_examples=60, deadline=None)
 def test_pages_fit_and_their_parts_make_the_whole(before: str, after: str, head: str) -> None:
     """Only what comes whole has a version."""
