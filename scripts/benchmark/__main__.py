@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark import committing, indexing, saving, searching
+from benchmark import committing, doors, indexing, saving, searching
 from benchmark.person import ROOT, Person
 from benchmark.report import Row, as_json, as_table, page
 
-SUBJECTS = ("index", "search", "save", "commit", "burst", "idle", "recall")
+SUBJECTS = ("index", "search", "save", "doors", "commit", "burst", "idle", "recall")
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def measure(options: argparse.Namespace, work: Path) -> Iterable[Row]:
 
 
 def _one_size(wanted: set[str], pages: int, work: Path) -> Iterable[Row]:
-    if not wanted & {"index", "search", "save", "commit", "idle"}:
+    if not wanted & {"index", "search", "save", "doors", "commit", "idle"}:
         return
     person, vault = _person(work), work / "vault"
     maker = [sys.executable, str(ROOT / "scripts" / "make_vault.py"), str(vault)]
@@ -72,6 +72,8 @@ def _one_size(wanted: set[str], pages: int, work: Path) -> Iterable[Row]:
         yield from searching.over_mcp(person, vault, pages, inside)
     if "save" in wanted:
         yield from saving.save_to_found(person, vault, pages, work)
+    if "doors" in wanted:
+        yield from doors.doors(person, vault, pages)
     if "idle" in wanted:
         yield from saving.idle(person, vault, pages)
     if "commit" in wanted:

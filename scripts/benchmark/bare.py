@@ -1,4 +1,4 @@
-"""The least that uvicorn can serve: an empty answer to everybody. Owners are measured beside it."""
+"""The least that uvicorn can serve: an empty answer to everybody, or another app. Owners are measured beside it."""
 
 import socket
 import subprocess
@@ -24,9 +24,15 @@ async def app(scope: dict[str, Any], receive: Messages, send: Send) -> None:
 
 
 @contextmanager
-def serving() -> Iterator[tuple[int, str]]:
-    """Runs it in a process of its own; gives the process and its address, once it answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+def serving(what: str = "benchmark.bare:app") -> Iterator[tuple[int, str]]:
+    """Runs an app in a process of its own; gives the process and its address, once it answers.
+
+    With the parser and the event loop that pcpd has, whatever else is installed here.
+    """
+    # With its protocol named, as asyncio sends at once only then: answers in two writes would wait 40 ms.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         command = [
             sys.executable,
@@ -34,10 +40,15 @@ def serving() -> Iterator[tuple[int, str]]:
             "uvicorn",
             "--log-level",
             "critical",
+            "--no-access-log",
+            "--http",
+            "h11",
+            "--loop",
+            "asyncio",
             "--fd",
             str(listening.fileno()),
         ]
-        server = subprocess.Popen([*command, "benchmark.bare:app"], pass_fds=[listening.fileno()])
+        server = subprocess.Popen([*command, what], pass_fds=[listening.fileno()])
     try:
         yield server.pid, address
     finally:

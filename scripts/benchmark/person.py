@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,13 @@ class Person:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "PCPD_PORT": "0",
+        }
         for name in ("STATE", "CONFIG", "RUNTIME"):
             folder = home / name.lower()
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,6 +47,12 @@ class Person:
         """Runs a command with --json and gives its answer."""
         answer: Json = json.loads(self.pcpd("--vault", vault, *arguments, "--json"))
         return answer
+
+    def let_in(self, vault: Path, principal: str) -> str:
+        """Lets an agent read and write all that is not sensitive; gives a token for it."""
+        grant = ["--rights", "read,write", "--partitions", "personal,work,research,shared,archive"]
+        self.pcpd("--vault", vault, "grant", principal, *grant)
+        return str(self.ask(vault, "token", "create", "--principal", principal)["token"])
 
     def is_proved(self, vault: Path) -> bool:
         """Tells whether the index equals one made anew."""
@@ -84,51 +96,64 @@ class Owner:
 
     def __init__(self, pid: int, url: str, ready_s: float) -> None:
         self.pid, self.url, self.ready_s = pid, url, ready_s
+        self.address = url.partition("//")[2]
 
 
-class Agent:
-    """An MCP client over stdio that costs next to nothing itself: raw JSON-RPC through the relay."""
+class Session:
+    """An MCP session over stdio that costs next to nothing itself: raw JSON-RPC. `start_s`: until it was greeted."""
 
-    def __init__(self, person: Person, vault: Path, principal: str) -> None:
-        grant = ["--rights", "read,write", "--partitions", "personal,work,research,shared,archive"]
-        person.pcpd("--vault", vault, "grant", principal, *grant)
-        token = str(person.ask(vault, "token", "create", "--principal", principal)["token"])
-        self._relay = subprocess.Popen(
-            [sys.executable, "-m", "pcpd", "--vault", str(vault), "mcp", "--principal", principal],
-            env=person.env | {"PCPD_TOKEN": token}, cwd=person.home,
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
+        start = time.perf_counter()
+        self._server = subprocess.Popen(
+            command, env=dict(env), cwd=folder,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        self.pid = self._server.pid
         self._number = 0
         client = {"name": "bench", "version": "1"}
         self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        self.start_s = time.perf_counter() - start
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def ask(self, method: str, **params: object) -> Json:
         """Sends one request and waits for its answer."""
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
-        assert self._relay.stdout is not None
-        while line := self._relay.stdout.readline():
+        assert self._server.stdout is not None
+        while line := self._server.stdout.readline():
             answer: Json = json.loads(line)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(str(answer["error"]))
                 return answer
-        raise RuntimeError("the relay ended")
+        raise RuntimeError("the server ended")
 
-    def search(self, query: str) -> str:
-        """Calls search_memory and gives the answer's text."""
-        return json.dumps(self.ask("tools/call", name="search_memory", arguments={"query": query}))
+    def call(self, tool: str, **arguments: object) -> Json:
+        """Calls a tool and gives its answer."""
+        return self.ask("tools/call", name=tool, arguments=arguments)
 
     def close(self) -> None:
         """Ends the session as clients do: by closing the relay's standard input."""
-        assert self._relay.stdin is not None
-        assert self._relay.stdout is not None
-        self._relay.stdin.close()
-        self._relay.wait(10)
-        self._relay.stdout.close()
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.close()
+        self._server.wait(10)
+        self._server.stdout.close()
 
     def _send(self, message: Json) -> None:
-        assert self._relay.stdin is not None
-        self._relay.stdin.write(json.dumps(message).encode() + b"\n")
-        self._relay.stdin.flush()
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(message).encode() + b"\n")
+        self._server.stdin.flush()
+
+
+class Agent(Session):
+    """A session of an agent that may read and write all, through the relay."""
+
+    def __init__(self, person: Person, vault: Path, principal: str) -> None:
+        token = person.let_in(vault, principal)
+        command = [sys.executable, "-m", "pcpd", "--vault", str(vault), "mcp", "--principal", principal]
+        super().__init__(command, person.env | {"PCPD_TOKEN": token}, person.home)
+
+    def search(self, query: str) -> str:
+        """Calls search_memory and gives the answer's text."""
+        return json.dumps(self.call("search_memory", query=query))

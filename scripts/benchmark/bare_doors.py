@@ -1,0 +1,49 @@
+"""The least that the same framework and SDK can do: FastAPI with one route, and an MCP server with one tool.
+
+Run as a program, it is that MCP server over standard input and output.
+"""
+
+import asyncio
+from typing import Any
+
+import mcp_types as types
+from fastapi import FastAPI
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+TEXT = "A page of the usual size, with nothing in it. " * 35
+"""1.6 KB, as the median page."""
+
+app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@app.get("/def/{path:path}")
+def on_a_thread(path: str) -> dict[str, str]:
+    """Answers on a thread of the framework's, as a route must whose work may wait."""
+    return {"path": path, "text": TEXT}
+
+
+@app.get("/async/{path:path}")
+async def on_the_loop(path: str) -> dict[str, str]:
+    """Answers on the event loop, as a route may that waits for nothing."""
+    return {"path": path, "text": TEXT}
+
+
+async def _list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
+    tool = types.Tool(name="read", description="Gives a text.", input_schema={"type": "object"})
+    return types.ListToolsResult(tools=[tool])
+
+
+async def _call_tool(_ctx: Any, _params: Any) -> types.CallToolResult:
+    said = types.TextContent(type="text", text=TEXT)
+    return types.CallToolResult(content=[said], structured_content={"text": TEXT})
+
+
+async def _main() -> None:
+    server: Server[Any] = Server("bare", on_list_tools=_list_tools, on_call_tool=_call_tool)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())
