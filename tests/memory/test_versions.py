@@ -255,6 +255,16 @@ def test_an_agent_names_versions_by_their_numbers_alone(past: Past, rev: str) ->
     assert len(caught.value.message) < 400
 
 
+def test_a_version_is_named_by_seven_digits_at_least(past: Past) -> None:
+    """Fewer could be guessed; more must all be right."""
+    rev = past.commit(note="0\n")
+    for right in (rev[:7], rev[:7].upper(), rev):
+        assert versions.version(past.memory, past.agent, "note", right).rev == rev
+    for wrong in (rev[:6], "", rev[:8] + ("0" if rev[8] != "0" else "1"), rev + "0"):
+        with pytest.raises(NotFound):
+            versions.version(past.memory, past.agent, "note", wrong)
+
+
 def test_a_version_of_another_page_is_none_of_this_one(past: Past) -> None:
     """A commit that the page was not changed in is for an agent no version of it; the person may name any."""
     first = past.commit(note="0\n")
