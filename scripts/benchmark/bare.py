@@ -4,8 +4,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from benchmark.machine import until
 
 Messages = Callable[[], Awaitable[Any]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -29,28 +31,20 @@ def serving(what: str = "benchmark.bare:app") -> Iterator[tuple[int, str]]:
 
     With the parser and the event loop that pcpd has, whatever else is installed here.
     """
-    # With its protocol named, as asyncio sends at once only then: answers in two writes would wait 40 ms.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        address = f"127.0.0.1:{listening.getsockname()[1]}"
-        command = [
-            sys.executable,
-            "-m",
-            "uvicorn",
-            "--log-level",
-            "critical",
-            "--no-access-log",
-            "--http",
-            "h11",
-            "--loop",
-            "asyncio",
-            "--fd",
-            str(listening.fileno()),
-        ]
-        server = subprocess.Popen([*command, what], pass_fds=[listening.fileno()])
+    # Not a socket that is handed over: uvicorn then does not know it for TCP, and answers wait 40 ms for each other.
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ["--log-level", "critical", "--no-access-log", "--http", "h11", "--loop", "asyncio"]
+    server = subprocess.Popen([sys.executable, "-m", "uvicorn", *options, "--port", str(port), what])
     try:
-        yield server.pid, address
+        until(lambda: _listens(port), timeout_s=30)
+        yield server.pid, f"127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait()
+
+
+def _listens(port: int) -> bool:
+    with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
