@@ -103,7 +103,12 @@ def optional_page(arguments: Arguments, name: str = "path") -> str | None:
 
 def version(arguments: Arguments, name: str = "if_version") -> str | None:
     """Gives the version that a change is based on, or None; quotes around it are left off."""
-    return (optional(arguments, name) or "").strip().strip('"') or None
+    return _unless_null((optional(arguments, name) or "").strip().strip('"'))
+
+
+def cursor_of(arguments: Arguments) -> str | None:
+    """Gives where a list goes on, or None for its beginning."""
+    return _unless_null((optional(arguments, "cursor") or "").strip())
 
 
 def number(arguments: Arguments, name: str, default: int, *, least: int = 0, most: int = _LARGEST) -> int:
@@ -146,6 +151,11 @@ def texts(arguments: Arguments, name: str) -> list[str] | None:
         )
     said = [item if isinstance(item, str) else json.dumps(item) for item in found]
     return [item.strip() for item in said if item.strip()]
+
+
+def _unless_null(said: str) -> str | None:
+    """Gives a text; None where it is empty, or where null was written as a word."""
+    return None if said.lower() in {"", "null", "none"} else said
 
 
 def _meant(name: str, known: Collection[str]) -> str:

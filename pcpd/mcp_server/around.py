@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcpd.mcp_server.answers import CURSOR, DATA_NOTE, NOTE, TITLE_BYTES, Shape, more, place
-from pcpd.mcp_server.arguments import Arguments, optional
+from pcpd.mcp_server.arguments import Arguments, cursor_of
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.tool import Answer, Tool, boolean, integer, maybe, rows, string, strings
 from pcpd.memory.describe import Description, GrantedPart, PartOfContext, describe
@@ -15,7 +15,7 @@ NAMES = 100
 
 def describe_context(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     """Describes the context as the caller may know it."""
-    start = place(optional(arguments, "cursor") or None)
+    start = place(cursor_of(arguments))
     found = describe(memory, caller)
     every = [*found.partitions, *found.grants]
     end = start + _SHAPE.fit(every[start:])

@@ -21,7 +21,7 @@ from pcpd.mcp_server.answers import (
     said,
     source,
 )
-from pcpd.mcp_server.arguments import Arguments, number, optional, text
+from pcpd.mcp_server.arguments import Arguments, cursor_of, number, optional, text
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.tool import Answer, Schema, Tool, integer, rows, string
 from pcpd.memory import read
@@ -52,7 +52,7 @@ def search_memory(memory: Memory, caller: Caller, arguments: Arguments) -> Answe
         caller,
         text(arguments, "query"),
         limit=number(arguments, "limit", 10, least=1, most=100),
-        cursor=optional(arguments, "cursor") or None,
+        cursor=cursor_of(arguments),
         fit=_HIT.fit,
     )
     results, lines = _HIT.shown(found.results)
@@ -77,7 +77,7 @@ def list_pages(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
         caller,
         folder=(optional(arguments, "folder") or "").strip().strip("/"),
         limit=number(arguments, "limit", 50, least=1, most=500),
-        cursor=optional(arguments, "cursor") or None,
+        cursor=cursor_of(arguments),
         fit=_ROW.fit,
     )
     return _listed(memory, caller, listing)
@@ -90,7 +90,7 @@ def recent_pages(memory: Memory, caller: Caller, arguments: Arguments) -> Answer
         caller,
         since=(optional(arguments, "since") or "").strip() or None,
         limit=number(arguments, "limit", 20, least=1, most=500),
-        cursor=optional(arguments, "cursor") or None,
+        cursor=cursor_of(arguments),
         fit=_ROW.fit,
     )
     return _listed(memory, caller, listing)

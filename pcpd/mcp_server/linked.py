@@ -22,7 +22,7 @@ from pcpd.mcp_server.answers import (
     said,
     source,
 )
-from pcpd.mcp_server.arguments import Arguments, number, optional, optional_page, truth
+from pcpd.mcp_server.arguments import Arguments, cursor_of, number, optional_page, truth
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.tool import Answer, Schema, Tool, boolean, integer, maybe, rows, string
 from pcpd.memory import read
@@ -38,7 +38,7 @@ def page_links(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     path = optional_page(arguments)
     wants_loose = truth(arguments, "unresolved")
     limit = number(arguments, "limit", 100, least=1, most=500)
-    cursor = optional(arguments, "cursor") or None
+    cursor = cursor_of(arguments)
     if path and wants_loose:
         raise Usage(
             "tool.argument",
@@ -47,7 +47,7 @@ def page_links(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
         )
     if wants_loose:
         loose = read.unresolved(memory, caller, limit=limit, cursor=cursor, fit=_fit)
-        found = [("out", edge) for edge in loose.links]
+        found = [("loose", edge) for edge in loose.links]
         hint = how_to_be_let_in(memory, caller)
         return _answer(None, found, {"total": None, "complete": True, "cursor": loose.cursor, "hint": hint})
     if not path:
@@ -76,14 +76,15 @@ def _page(answer: LinksAnswer, path: str, start: int, limit: int) -> Answer:
 
 def _answer(path: str | None, found: Sequence[tuple[str, Any]], told: Mapping[str, Any]) -> Answer:
     shown, lines = _SHAPE.shown(found)
-    parts: dict[str, list[dict[str, Any]]] = {"out": [], "in": [], "near": []}
+    parts: dict[str, list[dict[str, Any]]] = {"out": [], "loose": [], "in": [], "near": []}
     for (part, _), row in zip(found, shown, strict=True):
         parts[part].append({key: value for key, value in row.items() if key != "part"})
-    what = f"Links of {shortened(path, TITLE_BYTES)}" if path else "Links that lead to no page"
+    whose = f" ({said(parts['out'][0])})" if parts["out"] else ""
+    what = f"Links of {shortened(path, TITLE_BYTES)}{whose}" if path else "Links that lead to no page"
     rest = [] if told["complete"] else ["[there are more pages around it than are told]"]
     text = "\n".join([f"{what}. {DATA_NOTE}", *lines, *rest, *more(told["cursor"]), *hinted(told["hint"])])
     data = {
-        "outgoing": parts["out"],
+        "outgoing": parts["out"] + parts["loose"],
         "backlinks": parts["in"],
         "pages": parts["near"],
         **told,
@@ -120,11 +121,13 @@ def _line(row: Mapping[str, Any]) -> str:
         return f"- {row['distance']} away: {row['path']} ({said(row)}): {row['title']}"
     to = row["to"] or f"nowhere, written as {row['written']}"
     relation = f" ({row['relation']})" if row["relation"] else ""
-    return f"- {row['from']} ({said(row)}) -> {to}{relation}"
+    if row["part"] == "out":
+        return f"- to {to}{relation}"
+    return f"- from {row['from']} ({said(row)}) to {to}{relation}"
 
 
 def _fit(loose: Sequence[Edge]) -> int:
-    return _SHAPE.fit([("out", edge) for edge in loose])
+    return _SHAPE.fit([("loose", edge) for edge in loose])
 
 
 _SHAPE = Shape(_row, _line)

@@ -15,7 +15,7 @@ from pcpd.mcp_server.answers import (
     said,
     source,
 )
-from pcpd.mcp_server.arguments import Arguments, number, optional, page
+from pcpd.mcp_server.arguments import Arguments, cursor_of, number, optional, page
 from pcpd.mcp_server.budget import cut, shortened
 from pcpd.mcp_server.tool import Answer, Tool, integer, maybe, rows, string
 from pcpd.memory import versions
@@ -58,7 +58,7 @@ def _list(memory: Memory, caller: Caller, path: str, arguments: Arguments) -> An
         caller,
         path,
         limit=number(arguments, "limit", 20, least=1, most=100),
-        cursor=optional(arguments, "cursor") or None,
+        cursor=cursor_of(arguments),
         fit=_SHAPE.fit,
     )
     shown, lines = _SHAPE.shown(found.versions)

@@ -163,10 +163,18 @@ def test_a_choice_is_one_of_its_options() -> None:
 
 @pytest.mark.parametrize(("said", "version"), [
     ("abc", "abc"), (' "abc" ', "abc"), ("", None), ('""', None), (None, None), (0, "0"),
+    ("null", None), ("None", None),
 ])  # fmt: skip
 def test_a_version_is_taken_without_its_quotes(said: Any, version: str | None) -> None:
-    """As entity tags have them."""
+    """As entity tags have them; null written as a word is none."""
     assert arguments.version({"if_version": said}) == version
+
+
+def test_a_cursor_that_is_null_is_none() -> None:
+    """However null is written."""
+    for said in (None, "", " ", "null", "None", "NULL"):
+        assert arguments.cursor_of({"cursor": said}) is None
+    assert arguments.cursor_of({"cursor": " abc "}) == "abc"
 
 
 @given(value=VALUES)
