@@ -240,3 +240,14 @@ def test_no_text_ends_the_reader_otherwise_than_in_an_answer_or_a_place(text: st
         assert re.match(r"line \d+, column \d+: ", refused)
     else:
         parse(text)
+
+
+def test_a_note_up_to_the_line_s_end_swallows_nothing() -> None:
+    """What stands behind our entry on its line is not left behind such a note when the entry goes."""
+    after, trace = put('{\n  "a": 1 // note\n}', KEY, NAME, {})
+    joined = after.replace("\n}", ', "b": 2\n}')
+    assert parse(take_out(joined, KEY, NAME, trace)) == {"a": 1, KEY: {}, "b": 2}
+    text = '{"mcpServers": {\n"x": {}, // note\n"pcpd": {}}}'
+    assert parse(take_out(text, KEY, NAME)) == {KEY: {"x": {}}}
+    text = '{"mcpServers": {// note\r\n"pcpd": {}, "x": {}}}'
+    assert parse(take_out(text, KEY, NAME)) == {KEY: {"x": {}}}
