@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark import committing, doors, indexing, saving, searching
+from benchmark import clients, committing, doors, indexing, saving, searching
 from benchmark.person import ROOT, Person
 from benchmark.report import Row, as_json, as_table, page
 
-SUBJECTS = ("index", "search", "save", "doors", "commit", "burst", "idle", "recall")
+SUBJECTS = ("index", "search", "save", "doors", "clients", "commit", "burst", "idle", "recall")
 
 
 def main() -> int:
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--large", action="store_true", help="also 50,000 pages")
     parser.add_argument("--files", type=int, default=50_000, help="files of the burst (default 50,000)")
     parser.add_argument("--only", action="append", choices=SUBJECTS, help="one subject (can be repeated)")
+    parser.add_argument("--seconds", type=float, default=clients.SECONDS, help="of `clients` (default 60)")
     parser.add_argument("--conversations", type=Path, help="a folder of LoCoMo conversations, for `recall`")
     parser.add_argument("--json", type=Path, help="write the figures there too")
     parser.add_argument("--keep", action="store_true", help="leave docs/performance.md as it is")
@@ -47,7 +48,7 @@ def measure(options: argparse.Namespace, work: Path) -> Iterable[Row]:
     """Gives the rows of every subject that was asked for, as they come."""
     wanted = set(options.only or SUBJECTS)
     for pages in [options.pages] + ([50_000] if options.large else []):
-        yield from _one_size(wanted, pages, work / f"size-{pages}")
+        yield from _one_size(wanted, pages, work / f"size-{pages}", options)
     if "burst" in wanted:
         yield from saving.burst(_person(work / "burst"), work / "burst" / "vault", options.files)
     if "recall" in wanted and options.conversations:
@@ -56,8 +57,8 @@ def measure(options: argparse.Namespace, work: Path) -> Iterable[Row]:
         )
 
 
-def _one_size(wanted: set[str], pages: int, work: Path) -> Iterable[Row]:
-    if not wanted & {"index", "search", "save", "doors", "commit", "idle"}:
+def _one_size(wanted: set[str], pages: int, work: Path, options: argparse.Namespace) -> Iterable[Row]:
+    if not wanted & {"index", "search", "save", "doors", "clients", "commit", "idle"}:
         return
     person, vault = _person(work), work / "vault"
     maker = [sys.executable, str(ROOT / "scripts" / "make_vault.py"), str(vault)]
@@ -74,6 +75,8 @@ def _one_size(wanted: set[str], pages: int, work: Path) -> Iterable[Row]:
         yield from saving.save_to_found(person, vault, pages, work)
     if "doors" in wanted:
         yield from doors.doors(person, vault, pages)
+    if "clients" in wanted:
+        yield from clients.clients(person, vault, pages, options.seconds)
     if "idle" in wanted:
         yield from saving.idle(person, vault, pages)
     if "commit" in wanted:
