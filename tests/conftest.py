@@ -31,6 +31,10 @@ PROGRAMS = {
     "node": ("node", "nodejs"),
 }
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import inspector  # noqa: E402
+
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "PCPD_SOAK", "PYTHONPATH", "VIRTUAL_ENV", "TERM")
 _STARTED_HERE = "PCPD_TESTS_WORLD"  # marks the processes of one world, so that its end can find them
 _restore = pytest.StashKey[dict[str, str]]()
@@ -123,7 +127,12 @@ def _missing_tool(reason: str) -> str:
 
 
 def program(tool: str) -> str | None:
-    """Gives the path of a program by the name that tests call it, or nothing where it is missing."""
+    """Gives the path of a program by the name that tests call it, or nothing where it is missing.
+
+    `inspector` is what `scripts/inspector` installs; it is on no PATH.
+    """
+    if tool == "inspector":
+        return next(iter(inspector.command() or ()), None)
     return next((path for name in PROGRAMS.get(tool, (tool,)) if (path := shutil.which(name))), None)
 
 
