@@ -30,7 +30,7 @@ ARGUMENTS: dict[str, object] = {
 """What a call may be given; each tool takes those of its own, all at once and only those that it needs."""
 
 
-UNTOLD = {*OPEN_ROUTES, metrics.ROUTE}
+UNTOLD = {*OPEN_ROUTES, metrics.ROUTE, "/openapi.json"}
 """Routes that are no act: what they answer is nothing of the vault."""
 
 
