@@ -210,7 +210,7 @@ def world() -> Iterator[World]:
     env = {
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
         _STARTED_HERE: name,
         **_places(home),
     }
