@@ -177,6 +177,61 @@ def test_what_is_no_message_is_answered_and_the_connection_stays(
     assert relayed.request("ping")["result"] == {}
 
 
+def test_an_array_is_answered_with_an_array(greeted: Callable[..., Relayed]) -> None:
+    """With the answers that there are, whatever else goes on meanwhile; ids are kept."""
+    relayed = greeted("2025-03-26")
+    call = {"name": "list_pages", "arguments": {}}
+    relayed.send([
+        {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}, 3,
+        {"jsonrpc": "2.0", "method": "notifications/x"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"}, {"jsonrpc": "2.0", "id": 4, "method": "initialize"},
+        {"jsonrpc": "2.0", "id": 5, "method": "no/such"}, {"jsonrpc": "2.0", "id": 6, "result": {}},
+    ])  # fmt: skip
+    said = relayed.hear()
+    results = {each["id"]: each["result"] for each in said if "result" in each}
+    assert set(results) == {"a", 2}
+    assert results["a"]["structuredContent"]["total"] == 1
+    refused = sorted((str(each["id"]), each["error"]["code"]) for each in said if "error" in each)
+    assert refused == [("2", -32600), ("4", -32600), ("5", -32601), ("None", -32600)]
+    assert relayed.request("ping")["result"] == {}
+
+
+def test_an_array_that_asks_nothing_has_no_answer(greeted: Callable[..., Relayed]) -> None:
+    """Neither has one whose requests are cancelled; one without end has an error."""
+    relayed = greeted("2025-03-26")
+    relayed.send([{"jsonrpc": "2.0", "method": "notifications/x"}] * 3)
+    assert relayed.request("ping")["result"] == {}
+    relayed.send([{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(200)])
+    assert relayed.hear()["error"]["code"] == -32600
+    relayed.send(b"[" * 100_000)
+    assert relayed.hear()["error"]["code"] == -32700
+    assert relayed.request("ping")["result"] == {}
+
+
+def test_a_cancelled_request_of_an_array_leaves_the_others_theirs(
+    greeted: Callable[..., Relayed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The array is answered without it."""
+    let_go, running, real = threading.Event(), threading.Event(), read.search
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        running.set()
+        let_go.wait(60)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(read, "search", slow)
+    relayed = greeted("2025-03-26")
+    call = {"name": "search_memory", "arguments": {"query": "heat"}}
+    relayed.send([
+        {"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "id": 12, "method": "ping"},
+    ])  # fmt: skip
+    running.wait(60)
+    relayed.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 11}})
+    assert relayed.hear() == [{"jsonrpc": "2.0", "id": 12, "result": {}}]
+    let_go.set()
+
+
 def test_line_without_end_costs_itself_alone(greeted: Callable[..., Relayed]) -> None:
     """It is dropped as it comes, and the next line is heard."""
     relayed = greeted()
