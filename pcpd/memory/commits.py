@@ -113,6 +113,8 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - the edge of the thread, which must live on
             told = as_told(error)
             self._pause_s = self._retry_s = min(LONGEST_RETRY_S, max(1.0, 2 * self._retry_s))
+            if told.code in {"owner.closing", "index.closed"}:  # the next start commits what is left
+                return
             self._memory.health.notice(TOPIC, f"{told.message}; {told.hint}" if told.hint else told.message)
             self._on_failure(told)
             if told.code == INDEX_DAMAGED:
