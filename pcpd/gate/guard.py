@@ -56,8 +56,9 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        knock = knock_of(scope)
-        scope["path"] = knock.path
+        knock, state = knock_of(scope), scope.setdefault("state", {})
+        if scope["path"] != knock.path:
+            scope = {**scope, "path": knock.path}  # the server goes on with its own
         caller, refused = await self._judged(knock)
 
         async def refuse(why: Refused) -> None:
@@ -68,7 +69,7 @@ class Gate:
             await refuse(refused)
             return
         if caller is not None:
-            scope.setdefault("state", {})[CALLER] = caller
+            state[CALLER] = caller
         if not knock.has_body:
             await self._app(scope, receive, send)
             return
