@@ -96,7 +96,13 @@ class Doors:
         """What the routes see of this owner."""
         return Served(
             memory=self.opened.memory,
-            describe=lambda: {"pid": 1},
+            describe=lambda: {
+                "pid": 1,
+                "version": "0",
+                "url": f"http://127.0.0.1:{self.port}",
+                "idle_exit_s": None,
+                "watch": "events",
+            },
             hand_over=self._hand_over,
             end=lambda: self.ended.append(True),
             until=self._ended,

@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
-from pcpd.api import audit, consent, events, history, metrics, pages, search, upkeep
+from pcpd.api import audit, consent, events, history, metrics, openapi, pages, search, upkeep
 from pcpd.api.caller import Served
 from pcpd.api.edge import Edge, Heads
 from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
@@ -34,6 +34,17 @@ def build(served: Served, mcp: App) -> App:
 
 def routes(served: Served) -> FastAPI:
     """Gives the routes alone, without who may knock."""
+    app = ownerless()
+    app.state.owner = served
+    app.state.methods = methods_of(app.routes)
+    app.state.streams = streams = Streams(served.memory)
+    started_at = served.memory.clock.now().timestamp()
+    app.state.watched = Watched(Meter(templates_of(app.routes)), streams, started_at)
+    return app
+
+
+def ownerless() -> FastAPI:
+    """Gives the routes with nothing behind them, as they can be described."""
     app = FastAPI(
         title="pcpd",
         version=__version__,
@@ -42,7 +53,6 @@ def routes(served: Served) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
-    app.state.owner = served
     for kind in (PcpError, OSError):
         app.add_exception_handler(kind, on_error)
     app.add_exception_handler(ClientDisconnect, on_gone)
@@ -52,9 +62,6 @@ def routes(served: Served) -> FastAPI:
     app.add_exception_handler(HTTPException, on_no_route)
     for door in (pages, search, upkeep, history, events, consent, audit):  # those first that are asked most
         app.include_router(door.router, prefix=PREFIX)
-    app.include_router(metrics.router)
-    app.state.methods = methods_of(app.routes)
-    app.state.streams = streams = Streams(served.memory)
-    started_at = served.memory.clock.now().timestamp()
-    app.state.watched = Watched(Meter(templates_of(app.routes)), streams, started_at)
+    for own in (metrics, openapi):
+        app.include_router(own.router)
     return app

@@ -1,0 +1,104 @@
+"""What each route answers when all is well, and which refusals are its own, for the API's description."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pcpd.api import shapes
+from pcpd.index.links import LinksAnswer
+from pcpd.index.listing import PageList
+from pcpd.index.search import Results
+from pcpd.memory.consent import Preview
+from pcpd.memory.describe import Description
+from pcpd.memory.read import LooseEnds
+from pcpd.memory.trail import AuditList, Summary
+from pcpd.memory.versions import PageVersions
+
+JSON = "application/json"
+TEXT = "text/markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: its status, what it is, its bodies by media type (None: text or bytes), and the headers it has."""
+
+    status: int
+    about: str
+    bodies: Mapping[str, tuple[type, ...] | None]
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answers of a route, and the statuses with which it may refuse besides those of every route."""
+
+    answers: tuple[Answer, ...]
+    refusals: tuple[int, ...] = ()
+
+
+def _gives(*kinds: type, refusals: tuple[int, ...] = ()) -> Outcome:
+    about = " ".join((kinds[0].__doc__ or "").split("\n\n")[0].split())
+    return Outcome((Answer(200, about, {JSON: kinds}),), refusals)
+
+
+def _writes(*, makes: bool, refusals: tuple[int, ...]) -> Outcome:
+    done = Answer(200, "The page was changed.", {JSON: (shapes.WrittenPage,)}, ("ETag",))
+    made = Answer(201, "The page was made.", {JSON: (shapes.WrittenPage,)}, ("ETag", "Location"))
+    return Outcome((done, made) if makes else (done,), refusals)
+
+
+_SHOWN = ("ETag", "Vary", "Content-Location", "Pcp-Origin")
+_BYTES = "application/octet-stream"
+_CONFLICTS = (404, 409, 412, 422)
+
+OUTCOMES: Mapping[str, Outcome] = {
+    "read_page": Outcome(
+        (
+            Answer(
+                200,
+                "The page, as text or as JSON.",
+                {TEXT: None, JSON: (shapes.PageView,)},
+                (*_SHOWN, "Pcp-Review"),
+            ),
+            Answer(304, "The client has it already.", {}, _SHOWN),
+        ),
+        (404, 422),
+    ),
+    "write_page": _writes(makes=True, refusals=_CONFLICTS),
+    "edit_page": _writes(makes=False, refusals=_CONFLICTS),
+    "remove_page": _writes(makes=False, refusals=_CONFLICTS),
+    "move_page": _writes(makes=False, refusals=_CONFLICTS),
+    "restore": _writes(makes=True, refusals=(404, 409, 422)),
+    "list_pages": _gives(PageList, refusals=(422,)),
+    "recent": _gives(PageList, refusals=(422,)),
+    "search": _gives(Results, refusals=(422,)),
+    "links": _gives(LinksAnswer, refusals=(404,)),
+    "loose_ends": _gives(LooseEnds, refusals=(422,)),
+    "log_of_vault": _gives(shapes.Versions, refusals=(404,)),
+    "history": _gives(PageVersions, shapes.Versions, refusals=(404, 422)),
+    "show": Outcome((Answer(200, "The page's bytes then.", {_BYTES: None}),), (404, 422)),
+    "diff": Outcome((Answer(200, "Changes as `git diff` prints them.", {"text/x-diff": None}),), (404, 422)),
+    "events": Outcome(
+        (Answer(200, "Server-sent events, each with an `Event` as data.", {"text/event-stream": None}),)
+    ),
+    "audit": _gives(AuditList, refusals=(422,)),
+    "summary": _gives(Summary, refusals=(422,)),
+    "proof": _gives(shapes.TrailProof),
+    "tokens": _gives(shapes.Tokens),
+    "create_token": _gives(shapes.MadeToken, refusals=(409, 422)),
+    "grants": _gives(shapes.Grants),
+    "grant": _gives(shapes.Granted, refusals=(409, 422)),
+    "preview": _gives(Preview, refusals=(409, 422)),
+    "take_back": _gives(shapes.TakenBack, refusals=(409, 422)),
+    "principals": _gives(shapes.Standings),
+    "revoke": _gives(shapes.Revoked, refusals=(404, 409, 422)),
+    "health": _gives(shapes.Health),
+    "context": _gives(Description),
+    "status": _gives(shapes.Status),
+    "work": _gives(shapes.WorkNow),
+    "doctor": _gives(shapes.Checked),
+    "rebuild": _gives(shapes.Rebuilt),
+    "accept": _gives(shapes.Accepted, shapes.AcceptedCopy, refusals=(409,)),
+    "handover": _gives(shapes.HandedOver),
+    "metrics": Outcome((Answer(200, "Prometheus' text format 0.0.4.", {"text/plain": None}),)),
+    "description": Outcome((Answer(200, "This description.", {JSON: None}),)),
+}
