@@ -38,6 +38,8 @@ CLOSE = 2.0
 """Worth of the best passage: words that stand close together say more than words far apart."""
 
 
+KEPT = 16 * 1024
+"""Characters of a text that is kept for its snippet when it was looked at: 50 of longer ones would be felt."""
 _LAST_ROW = 2**63 - 1
 _HEAD = 4_096  # characters of title and tags that are looked at
 
@@ -53,6 +55,10 @@ class Frozen:
     newest_exact: int = 0
     newest_head: int = 0
     threshold: float = 0.0
+
+
+Looked = dict[int, tuple[str, Sequence[tuple[int, int]]]]
+"""Whole texts of pages that were looked at, and where the units stand in them, folded."""
 
 
 class Place(NamedTuple):
@@ -127,13 +133,13 @@ def count(conn: Reads, asked: Asked) -> int:
 
 def places(
     conn: Reads, asked: Asked, frozen: Frozen, own: rank.Statistics | None = None
-) -> tuple[list[Place], Frozen]:
-    """Gives the ranked places in order, and the threshold of the best, where it was not frozen yet.
+) -> tuple[list[Place], Frozen, Looked]:
+    """Gives the ranked places in order, the threshold of the best, where it was not frozen yet, and texts looked at.
 
     `own`: the statistics of the whole table for the units, where they are known already.
     """
     if frozen.mode == "prefix":
-        return sorted(_prefix_places(conn, asked, frozen)), frozen
+        return sorted(_prefix_places(conn, asked, frozen)), frozen, {}
     own = own or rank.own_statistics(conn, asked.units)
     ranked = _ranked_any if frozen.mode == "any" else _ranked_all
     rows = ranked(conn, asked, frozen, own)
@@ -150,8 +156,10 @@ def places(
         frozen = replace(frozen, threshold=_threshold([-place.below for place in scored]))
     best = [place for place in scored if -place.below >= frozen.threshold]
     plain = {page: score for page, _, score in rows}
-    looked = _look(conn, [(place, plain[place.page]) for place in best], asked.units, frozen.statistics)
-    return [*sorted(looked), *scored[len(best) :]], frozen
+    looked: Looked = {}
+    known = [(place, plain[place.page]) for place in best]
+    ordered = sorted(_look(conn, known, asked.units, frozen.statistics, looked))
+    return [*ordered, *scored[len(best) :]], frozen, looked
 
 
 def rest(conn: Reads, asked: Asked, before: int) -> Iterator[tuple[int, str]]:
@@ -275,9 +283,13 @@ def _threshold(scores: Sequence[float]) -> float:
 
 
 def _look(
-    conn: Reads, best: Sequence[tuple[Place, float]], units: Sequence[Unit], statistics: rank.Statistics
+    conn: Reads,
+    best: Sequence[tuple[Place, float]],
+    units: Sequence[Unit],
+    statistics: rank.Statistics,
+    looked: Looked,
 ) -> Iterator[Place]:
-    """Orders the best, given with their BM25, by what their texts show."""
+    """Orders the best, given with their BM25, by what their texts show; adds to `looked` those that it keeps."""
     shown = texts(conn, [place.page for place, _ in best], snippets.RANKED)
     weights = [statistics.weight(number) for number in range(len(units))]
     terms = [unit.term for unit in units]
@@ -285,6 +297,8 @@ def _look(
     for place, bm25 in best:
         title, tags, body = shown[place.page]
         seen = snippets.best(tokens.fold(f"{title}\n{tags}"), tokens.fold(body), terms, weights)
+        if len(body) < KEPT:
+            looked[place.page] = body, seen.found
         very = [weight for weight, is_very in zip(weights, seen.exact, strict=True) if is_very]
         value = bm25 + among * sum(very)
         if len(units) > 1:
@@ -359,4 +373,4 @@ def _values(asked: Asked) -> tuple[object, ...]:
     return asked.where.values if asked.where else ()
 
 
-__all__ = ["Asked", "Frozen", "Place", "ask", "count", "freeze", "places", "rest", "texts"]
+__all__ = ["Asked", "Frozen", "Looked", "Place", "ask", "count", "freeze", "places", "rest", "texts"]

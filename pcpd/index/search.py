@@ -16,7 +16,7 @@ from itertools import islice
 
 from pcpd.index import cursors, ordering, rank, snippets
 from pcpd.index.matching import Matching, all_hold, loosened, matching
-from pcpd.index.ordering import Asked, Frozen, Place
+from pcpd.index.ordering import Asked, Frozen, Looked, Place
 from pcpd.index.query import Filter, Query, Term, parse
 from pcpd.policy.decide import Visibility
 from pcpd.sqlite import Reads
@@ -82,11 +82,12 @@ def search(
     if not total:
         return Results((), 0, None)
     own = frozen.statistics if state is None and sight.classes is None else None
-    places, frozen = ordering.places(conn, asked, frozen, own)
-    piece = _piece(conn, asked, places, after, size)
+    places, frozen, looked = ordering.places(conn, asked, frozen, own)
+    piece = _piece(conn, asked, places, after, size) if len(places) < total else _after(places, after, size)
     more = len(piece) > size
     terms = _terms(query, asked)
-    hits = _hits(conn, piece[:size], terms, _weights(frozen, len(asked.units), len(terms)))
+    weights = _weights(frozen, len(asked.units), len(terms))
+    hits = _hits(conn, piece[:size], terms, weights, looked if len(terms) == len(asked.units) else {})
     following = cursors.encode(text, _state(frozen, piece[size - 1])) if more else None
     return Results(tuple(hits), total, following)
 
@@ -97,12 +98,17 @@ def _asks_for_proposals(query: Query) -> bool:
     )
 
 
+def _after(places: list[Place], after: Place | None, size: int) -> list[Place]:
+    """Gives the ranked places that follow one, one more than asked for where there are more."""
+    return [place for place in places if after is None or place[:3] > after[:3]][: size + 1]
+
+
 def _piece(conn: Reads, asked: Asked, places: list[Place], after: Place | None, size: int) -> list[Place]:
     """Gives the places that follow one, one more than asked for where there are more."""
     if after is None or after.stage < _REST:
-        following = [place for place in places if after is None or place[:3] > after[:3]]
+        following = _after(places, after, size)
         if len(following) > size:
-            return following[: size + 1]
+            return following
         before = _LAST_ROW
     else:
         following, before = [], after.page
@@ -115,19 +121,26 @@ def _piece(conn: Reads, asked: Asked, places: list[Place], after: Place | None, 
     return [*following, *islice(rest, size + 1 - len(following))]
 
 
-def _hits(conn: Reads, places: Sequence[Place], terms: Sequence[Term], weights: Sequence[float]) -> list[Hit]:
-    """Gives the hits of places. One text at a time is held: twenty of ten MiB would be felt."""
+def _hits(
+    conn: Reads, places: Sequence[Place], terms: Sequence[Term], weights: Sequence[float], looked: Looked
+) -> list[Hit]:
+    """Gives the hits of places. One text at a time is held: twenty of ten MiB would be felt.
+
+    Texts in `looked` have been read already, and the terms found in them.
+    """
     scores = {place.page: round(-place.below, 6) + 0.0 for place in places}
-    marks = ", ".join("?" * len(scores))
+    unread = [page for page in scores if page not in looked]
+    marks, few = ", ".join("?" * len(scores)), ", ".join("?" * len(unread))
     rows = conn.execute(
         "SELECT p.id, p.path, p.title, p.type, p.updated, coalesce(p.origin, 'user'), p.review_state,"  # noqa: S608
-        " p.category, t.body FROM pages AS p"
+        f" p.category, CASE WHEN p.id IN ({few}) THEN t.body END FROM pages AS p"
         f" JOIN texts AS t ON t.page = p.id WHERE p.id IN ({marks})",
-        list(scores),
+        [*unread, *scores],
     )
     hits = {}
     for page, path, title, type_, updated, origin, review, category, body in rows:
-        snippet = snippets.snippet(body, terms, weights)
+        seen = looked.get(page)
+        snippet = snippets.around(*seen, weights) if seen else snippets.snippet(body, terms, weights)
         hits[page] = Hit(path, title, type_, snippet, scores[page], updated, origin, review, category)
     return [hits[place.page] for place in places]
 
@@ -166,7 +179,7 @@ def _by_time(conn: Reads, text: str, found: Matching, size: int, state: dict[str
     ).fetchall()
     terms = [piece for clause in parse(text).clauses for piece in clause if isinstance(piece, Term)]
     places = [Place(_REST, 0.0, row[1], row[0]) for row in rows[:size]]
-    hits = tuple(_hits(conn, places, terms, [1.0] * len(terms)))
+    hits = tuple(_hits(conn, places, terms, [1.0] * len(terms), {}))
     last = rows[size - 1] if len(rows) > size else None
     cursor = cursors.encode(text, {"u": last[2], "p": last[1]}) if last else None
     return Results(hits, int(total), cursor)

@@ -30,11 +30,15 @@ _JOINED = re.compile("[\u200c\u200d\u0e33\u0eb3\u1160-\u11ff\U0001f3fb-\U0001f3f
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What was found: the best passage's worth and start in the folded text, and which terms stand exactly."""
+    """What was found: the best passage's worth and start in the folded text, and which terms stand exactly.
+
+    `found` says where each term stands in the folded body: places and numbers of terms, in order.
+    """
 
     worth: float
     start: int
     exact: tuple[bool, ...]
+    found: Sequence[tuple[int, int]] = ()
 
 
 def best(title: str, body: str, terms: Sequence[Term], weights: Sequence[float]) -> Passage:
@@ -52,8 +56,9 @@ def best(title: str, body: str, terms: Sequence[Term], weights: Sequence[float])
         found.extend((position, number) for position, _ in hits)
         above.extend((position, number) for position, _ in named)
         exact.append(any(is_exact for _, is_exact in [*hits, *named]))
-    worth, start = _densest(sorted(found), weights)
-    return Passage(max(worth, _densest(sorted(above), weights)[0]), start, tuple(exact))
+    found.sort()
+    worth, start = _densest(found, weights)
+    return Passage(max(worth, _densest(sorted(above), weights)[0]), start, tuple(exact), found)
 
 
 def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:
@@ -64,6 +69,11 @@ def snippet(body: str, terms: Sequence[Term], weights: Sequence[float]) -> str:
         body = _far(body, terms)
         folded = tokens.fold(body)
         found = sorted((at, number) for number, term in enumerate(terms) for at, _ in _hits(folded, term))
+    return around(body, found, weights)
+
+
+def around(body: str, found: Sequence[tuple[int, int]], weights: Sequence[float]) -> str:
+    """Gives what `snippet` gives, for terms that were found in the folded text already (`Passage.found`)."""
     if not found:
         return line(body, 0)
     start = _densest(found, weights, width=LENGTH // 2)[1]
