@@ -24,7 +24,7 @@ V1 = "/vault/v1"
 FOR_AGENTS = {
     f"{V1}/context", f"{V1}/search", f"{V1}/pages", f"{V1}/pages/{{path}}", f"{V1}/recent", f"{V1}/links",
     f"{V1}/links/{{path}}", f"{V1}/history/{{path}}", f"{V1}/show/{{path}}", f"{V1}/diff", f"{V1}/move",
-    f"{V1}/restore", f"{V1}/audit", f"{V1}/events", "/metrics",
+    f"{V1}/restore", f"{V1}/audit", f"{V1}/events", "/metrics", "/openapi.json",
 }  # fmt: skip
 """What a token opens; what it then gives is decided by grants. All else is for the person."""
 QUERY = {f"{V1}/search": "?q=heat", f"{V1}/show/{{path}}": "?rev=HEAD", f"{V1}/diff": "?path=boiler&old=HEAD"}
