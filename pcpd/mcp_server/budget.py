@@ -12,7 +12,7 @@ Clients cut answers at some 25,000 tokens; some show their model the text, some 
 """
 
 ELLIPSIS = "…"
-_MOST_BYTES = 6  # that JSON in UTF-8 spends on a character
+_PRINTED_BYTES = 4  # the same for one that is no control character and no half of one
 _written = json.JSONEncoder(ensure_ascii=False).encode
 _JOINER = "\u200d"
 
@@ -35,8 +35,8 @@ def cut(text: str, offset: int, budget: int = BYTES) -> tuple[str, int | None]:
 def shortened(text: str, budget: int) -> str:
     """Gives a text on one line, with an ellipsis where it is longer than `budget` bytes."""
     line = " ".join(text.split())
-    if _MOST_BYTES * len(line) <= budget:
-        return line
+    if _PRINTED_BYTES * len(line) + 2 <= budget and line.isprintable():
+        return line  # nearly always
     part, following = cut(line, 0, budget)
     return part if following is None else part.rstrip() + ELLIPSIS
 
