@@ -1,4 +1,4 @@
-"""The parts of the documentation that come from the code: commands, MCP tools, error codes.
+"""The parts of the documentation that come from the code: commands, MCP tools, routes, error codes.
 
 `scripts/docs` writes them; tests/docs holds the pages to them.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from api_reference import api_page
 from pcpd.cli.main import cli
 from pcpd.mcp_server.tool import Schema, Tool
 from pcpd.mcp_server.tools import TOOLS
@@ -138,6 +139,7 @@ def main() -> int:
     """Writes what can be written and names what a person must explain."""
     (ROOT / "docs" / "cli.md").write_text(cli_page(), encoding="utf-8")
     (ROOT / "docs" / "mcp.md").write_text(mcp_page(), encoding="utf-8")
+    (ROOT / "docs" / "api.md").write_text(api_page(), encoding="utf-8")
     missing, stale = error_codes() - explained_codes(), explained_codes() - error_codes()
     for code in sorted(missing):
         print(f"docs/troubleshooting.md does not explain {code}", file=sys.stderr)

@@ -1,6 +1,7 @@
 """Describes the API as OpenAPI 3.1: what the framework knows of the routes, and what only we know of their answers."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.routing import BaseRoute
 from pcpd import __version__
 from pcpd.api import refusals
 from pcpd.api.caller import person_of
-from pcpd.api.examples import BODIES, PARAMETERS, SCHEMAS, TEXT_BODIES
+from pcpd.api.examples import BODIES, PARAMETERS, SCHEMAS, SHAPES, TEXT_BODIES
 from pcpd.api.outcomes import JSON, OUTCOMES, Answer
 from pcpd.api.shapes import ProblemDetails
 from pcpd.gate.knock import OPEN_ROUTES
@@ -57,6 +58,7 @@ _SPELLED = {
     "if-none-match": "If-None-Match",
     "last-event-id": "Last-Event-ID",
 }
+_NONE = re.compile(r"\bNone\b")
 _TEXT_KINDS = ("text/markdown", "text/plain")
 _BEARER = """\
 `pcpd connect` or `pcpd token create` makes one. On the owner's Unix socket a request without one is the person's.
@@ -86,7 +88,7 @@ def describe(routes: Sequence[BaseRoute]) -> Json:
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": _BEARER.strip()}
             },
-            "schemas": _plain({**bodies, **schemas}),
+            "schemas": _told(_plain({**bodies, **schemas})),
             "responses": refusals.components(),
         },
     }
@@ -213,6 +215,13 @@ def _shapes() -> tuple[dict[type, Json], Json]:
     return {kind: made[kind, "serialization"] for kind in kinds}, definitions.get("$defs", {})
 
 
+def _told(schemas: Json) -> Json:
+    """Gives the shapes with words for who uses the API."""
+    return {
+        name: {**said, "description": SHAPES.get(name, said["description"])} for name, said in schemas.items()
+    }
+
+
 def _plain(schema: Any) -> Any:
     """Gives a schema without the titles that pydantic makes of names, and with paragraphs in one line each."""
     if isinstance(schema, list):
@@ -234,4 +243,5 @@ def _without_null(schema: Json) -> Json:
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [" ".join(each.split()) for each in inspect.cleandoc(text).split("\n\n") if each.strip()]
+    parts = [" ".join(each.split()) for each in inspect.cleandoc(text).split("\n\n")]
+    return [_NONE.sub("null", each) for each in parts if each]

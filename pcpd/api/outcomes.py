@@ -15,6 +15,7 @@ from pcpd.memory.versions import PageVersions
 
 JSON = "application/json"
 TEXT = "text/markdown"
+_CONFLICTS = (404, 409, 412, 422)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,17 @@ class Outcome:
 
 
 def _gives(*kinds: type, refusals: tuple[int, ...] = ()) -> Outcome:
-    about = " ".join((kinds[0].__doc__ or "").split("\n\n")[0].split())
-    return Outcome((Answer(200, about, {JSON: kinds}),), refusals)
+    return Outcome((Answer(200, "As asked.", {JSON: kinds}),), refusals)
 
 
-def _writes(*, makes: bool, refusals: tuple[int, ...]) -> Outcome:
-    done = Answer(200, "The page was changed.", {JSON: (shapes.WrittenPage,)}, ("ETag",))
+def _writes(about: str, *, makes: bool = False, refusals: tuple[int, ...] = _CONFLICTS) -> Outcome:
+    done = Answer(200, about, {JSON: (shapes.WrittenPage,)}, ("ETag",))
     made = Answer(201, "The page was made.", {JSON: (shapes.WrittenPage,)}, ("ETag", "Location"))
     return Outcome((done, made) if makes else (done,), refusals)
 
 
 _SHOWN = ("ETag", "Vary", "Content-Location", "Pcp-Origin")
 _BYTES = "application/octet-stream"
-_CONFLICTS = (404, 409, 412, 422)
 
 OUTCOMES: Mapping[str, Outcome] = {
     "read_page": Outcome(
@@ -63,11 +62,11 @@ OUTCOMES: Mapping[str, Outcome] = {
         ),
         (404, 422),
     ),
-    "write_page": _writes(makes=True, refusals=_CONFLICTS),
-    "edit_page": _writes(makes=False, refusals=_CONFLICTS),
-    "remove_page": _writes(makes=False, refusals=_CONFLICTS),
-    "move_page": _writes(makes=False, refusals=_CONFLICTS),
-    "restore": _writes(makes=True, refusals=(404, 409, 422)),
+    "write_page": _writes("The page was replaced.", makes=True),
+    "edit_page": _writes("The page was changed."),
+    "remove_page": _writes("The page is gone."),
+    "move_page": _writes("The page has its new path."),
+    "restore": _writes("The page has its earlier text again.", makes=True, refusals=(404, 409, 422)),
     "list_pages": _gives(PageList, refusals=(422,)),
     "recent": _gives(PageList, refusals=(422,)),
     "search": _gives(Results, refusals=(422,)),

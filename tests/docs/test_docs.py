@@ -17,6 +17,7 @@ from pcpd.settings import Settings
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import api_reference  # noqa: E402
 import reference  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -55,6 +56,12 @@ def test_mcp_reference_is_what_the_tools_say() -> None:
     """`scripts/docs` writes it again below its mark; above it a person does."""
     assert reference.MCP_MARK in read(DOCS / "mcp.md")
     assert read(DOCS / "mcp.md") == reference.mcp_page()
+
+
+def test_api_reference_is_what_the_routes_say() -> None:
+    """Below what a person wrote; `scripts/docs` writes it again."""
+    assert api_reference.MARK in read(DOCS / "api.md")
+    assert read(DOCS / "api.md") == api_reference.api_page()
 
 
 def test_every_command_and_option_has_help() -> None:
