@@ -7,6 +7,7 @@ from typing import Self
 from pcpd.errors import Invalid
 
 _CONTEXT = re.compile(r"ctx_\d{1,12}_[0-9a-f]{8}", re.ASCII)
+_PROPOSAL = re.compile(r"[0-9a-f]{20}", re.ASCII)
 
 
 class ContextId(str):
@@ -40,6 +41,23 @@ class PageId(str):
         """Checks and wraps `text`."""
         if not 1 <= len(text) <= 255 or not text.isprintable() or text != text.strip():
             raise Invalid("id.invalid", f"{text[:80]!r} cannot be the id of a page")
+        return super().__new__(cls, text)
+
+
+class ProposalId(str):
+    """The id of a proposal: the first 20 hex digits of the digest of what it proposes.
+
+    Raises `Invalid` (`id.invalid`).
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Checks and wraps `text`."""
+        if not _PROPOSAL.fullmatch(text):
+            raise Invalid(
+                "id.invalid", f"{text[:80]!r} is not the id of a proposal", hint="it is 20 hex digits"
+            )
         return super().__new__(cls, text)
 
 
