@@ -154,13 +154,12 @@ class _Connect:
         for grant in receipt.grants:
             if grant not in own and not _is_left_to_another(self._receipts, receipt, grant):
                 self._ask("POST", "grants/take-back", grant)
-        for token in receipt.tokens[1:]:
-            _revoked(self._ask, token)
-        self._receipts.save(replace(receipt, tokens=receipt.tokens[:1], grants=own))
-        known = {token for each in self._receipts.all() for token in each.tokens}
+        others = [each for each in self._receipts.all() if each.stem != receipt.stem]
+        known = {receipt.tokens[0], *(token for each in others for token in each.tokens)}
         for row in self._ask("GET", "tokens", None)["tokens"]:
             if row["label"] == self._label and not row["revoked_at"] and row["id"] not in known:
                 _revoked(self._ask, row["id"])
+        self._receipts.save(replace(receipt, tokens=receipt.tokens[:1], grants=own))
 
     def _take_back(self, receipt: Receipt) -> None:
         """Undoes the steps so far. What cannot be undone stays in the receipt, for `--undo`."""

@@ -194,6 +194,22 @@ def test_connecting_again_as_somebody_else_leaves_nobody_behind(desk: Desk) -> N
     assert json.loads(re.sub(r"//.*", "", desk.file.read_text())) == {"mcpServers": {"x": {"command": "y"}}}
 
 
+def test_a_failure_under_another_name_gives_the_first_entry_back(desk: Desk) -> None:
+    """The file has its bytes again, and the first connection works on."""
+    first = desk.connect()
+    before = desk.file.read_bytes()
+
+    def refuse(route: str) -> None:
+        if route == "grants":
+            raise Broken("owner.system", "no")
+
+    desk.on_ask = refuse
+    with pytest.raises(Broken):
+        desk.connect(name="notes")
+    assert desk.file.read_bytes() == before
+    assert desk.good() == {first.token}
+
+
 def test_two_clients_of_one_principal_do_not_take_each_other_s_grant(desk: Desk) -> None:
     """The one that goes first hands it over; the last one takes it back."""
     other = desk.home / "other.json"
@@ -302,6 +318,15 @@ def test_what_is_no_file_of_this_person_is_refused(desk: Desk, monkeypatch: pyte
         "locked": "connect.unwritable",
     }
     assert (desk.good(), desk.grants(), desk.receipts.all()) == (set(), [], [])
+
+
+def test_another_user_s_file_is_not_made_ours(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaced by root, it would belong to root, and its client could read it no more."""
+    desk.file.write_bytes(OTHERS)
+    monkeypatch.setattr(os, "geteuid", lambda: desk.file.stat().st_uid + 1)
+    with pytest.raises(Broken) as refused:
+        config_file.read(desk.file)
+    assert refused.value.code == "connect.foreign"
 
 
 def test_a_path_that_no_configuration_can_hold_is_refused(desk: Desk) -> None:
