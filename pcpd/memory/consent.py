@@ -121,7 +121,9 @@ def preview(memory: Memory, wish: Wish) -> Preview:
 
 def take_back(memory: Memory, wish: Wish) -> dict[str, object]:
     """Takes away the grant that is equal to the wish, and no other."""
-    return {"grants": int(memory.access.take_back(_grant_of(memory, wish)))}
+    taken = memory.access.take_back(_grant_of(memory, wish))
+    memory.listeners.tell()
+    return {"grants": int(taken)}
 
 
 def standings(memory: Memory) -> dict[str, object]:
