@@ -146,7 +146,7 @@ def _proved(issued: Issued | None, named: str) -> Principal:
         raise Denied(
             "token.refused",
             f"no valid token came for {named}" if named else "no valid token came",
-            hint=f"make one: `pcpd token create --principal {named or 'agent:NAME'}`, and set it as PCPD_TOKEN",
+            hint="the person can let this client in with `pcpd connect`, and restart it then",
         )
     return Principal(issued.principal)
 
