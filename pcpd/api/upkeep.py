@@ -20,13 +20,13 @@ PERSON = [Depends(person_of)]
 class AcceptBody(BaseModel):
     """What is accepted: the mass loss that is kept back or (`copy`) that this copy replaces the original."""
 
-    is_copy: bool = Field(default=False, alias="copy")
+    is_copy: bool = Field(default=False, alias="copy", strict=True)
 
 
 class DoctorBody(BaseModel):
     """How thorough the check is."""
 
-    deep: bool = False
+    deep: bool = Field(default=False, strict=True)
 
 
 class HandoverBody(BaseModel):
