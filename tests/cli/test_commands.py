@@ -424,7 +424,8 @@ def test_entry_for_mcp_clients_has_absolute_paths(scene: Scene, pcpd: Pcpd) -> N
     entry = done.json()["mcpServers"]["pcpd"]
     assert Path(entry["command"]).is_absolute()
     assert entry["args"][-5:] == ["--vault", str(scene.root), "mcp", "--principal", "agent:c"]
-    assert entry["env"] == {"PCPD_TOKEN": "pcp_x"}
+    assert entry["env"]["PCPD_TOKEN"] == "pcp_x"
+    assert entry["env"]["XDG_STATE_HOME"] == scene.env["XDG_STATE_HOME"]
     assert "pcpd grant agent:c" in done.err
     assert "pcpd token create" in json.dumps(pcpd("mcp", "config", "--principal", "agent:c").json())
 
@@ -434,7 +435,7 @@ def test_entry_for_mcp_clients_can_bring_its_token(scene: Scene, pcpd: Pcpd) -> 
     answer: dict[str, Any] = {"token": "pcp_new", "id": "tok_1", "grants": []}
     scene.owner(http=lambda request: ok(answer))
     done = pcpd("mcp", "config", "--principal", "agent:c", "--new-token")
-    assert done.json()["mcpServers"]["pcpd"]["env"] == {"PCPD_TOKEN": "pcp_new"}
+    assert done.json()["mcpServers"]["pcpd"]["env"]["PCPD_TOKEN"] == "pcp_new"
     assert "pcpd grant agent:c" in done.err
     answer["grants"] = [{"principal": "agent:c"}]
     assert pcpd("mcp", "config", "--principal", "agent:c", "--new-token").err == ""
