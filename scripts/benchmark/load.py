@@ -1,8 +1,9 @@
-"""Many clients of one owner in one process that costs little: raw bytes, one selector, each asks as soon as it hears.
+"""Many clients of one owner in one process that costs little: raw bytes and one selector.
 
 A program: takes a plan as JSON, saves pages as a person would meanwhile, checks every answer, and prints figures.
 """
 
+import heapq
 import json
 import random
 import selectors
@@ -32,12 +33,14 @@ _SAVED = "---\ntitle: Edited {n}\n---\n\nnumber {n}\n\nThe word is loadword{n}x,
 class Plan:
     """What to do: where, for how long, with how many clients of each kind, and with whose tokens.
 
+    Each client asks every `pace` seconds, or as soon as it has heard where that takes longer.
     `words` are searched for, and found on those pages. Without a vault the servers are those of `bare_doors`.
     """
 
     address: str
     seconds: float
     each: int
+    pace: float = 0.0
     vault: str = ""
     tokens: Sequence[str] = ("",)
     words: Sequence[tuple[str, Sequence[str]]] = ()
@@ -234,6 +237,8 @@ class Load:
         self._person, self.figures = person, Figures()
         self._selector = selectors.DefaultSelector()
         self._asked: dict[Client, tuple[Asked, float]] = {}
+        self._due: list[tuple[float, int]] = []
+        self._pace = plan.pace
         self._clients: list[Client] = [Api(callers[n % len(callers)]) for n in range(plan.each)]
         self._clients += [Mcp(callers[n % len(callers)]) for n in range(plan.each)]
         self._health = Health(callers[0])
@@ -243,17 +248,19 @@ class Load:
     def run(self, seconds: float) -> None:
         """Keeps every client asking."""
         end = time.perf_counter() + seconds
-        save_at = probe_at = time.perf_counter()
-        for client in self._clients:
-            self._ask(client, self._person.question())
+        save_at = probe_at = now = time.perf_counter()
+        self._due = [(now + self._pace * n / len(self._clients), n) for n in range(len(self._clients))]
         while (now := time.perf_counter()) < end:
+            while self._due and self._due[0][0] <= now:
+                self._ask(self._clients[heapq.heappop(self._due)[1]], self._person.question())
             if now >= save_at:
                 self._person.save()
                 save_at += SAVE_S
             if now >= probe_at and self._health not in self._asked:
                 self._ask(self._health, _ANYTHING)
                 probe_at = now + PROBE_S
-            for key, _ in self._selector.select(max(min(save_at, probe_at) - time.perf_counter(), 0)):
+            until = min(save_at, probe_at, self._due[0][0] if self._due else end)
+            for key, _ in self._selector.select(max(until - time.perf_counter(), 0)):
                 self._hear(key.data)
 
     def _ask(self, client: Client, asked: Asked) -> None:
@@ -275,7 +282,7 @@ class Load:
                 f"{client.kind} {asked.act} {asked.what}: {answer.status} {answer.body[:200]!r}"
             )
         if client is not self._health:
-            self._ask(client, self._person.question())
+            heapq.heappush(self._due, (at + self._pace, self._clients.index(client)))
 
 
 def main() -> int:
