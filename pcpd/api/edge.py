@@ -49,7 +49,10 @@ class Edge:
 
 
 class Heads:
-    """Answers HEAD as GET would, without the body: an answer that goes on (events) ends after its headers."""
+    """Answers HEAD as GET would, without the body.
+
+    An answer that would go on (events) ends after its headers: its reader has then gone, as the server says.
+    """
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -59,20 +62,14 @@ class Heads:
         if scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        has_begun = False
-
-        async def heard() -> Message:
-            return {"type": "http.disconnect"} if has_begun else await receive()
 
         async def headers_alone(message: Message) -> None:
-            nonlocal has_begun
             if message["type"] == "http.response.start":
-                has_begun = True
                 await send(message)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         asked = {**scope, "method": "GET"}
         try:
-            await self._app(asked, heard, headers_alone)
+            await self._app(asked, receive, headers_alone)
         finally:
             scope["route"] = asked.get("route")

@@ -216,6 +216,7 @@ def test_before_it_is_ready_the_owner_says_so(doors: Doors) -> None:
     ):  # fmt: skip
         answer = doors.vault(method, route, body=body)
         assert (answer.status, answer.code) == (503, "owner.starting"), route
+        assert answer.headers["retry-after"] == "1"
     assert doors.vault("GET", "health").json()["ready"] is False
     assert doors.vault("GET", "status").status == 200
     assert doors.vault("GET", "work").json() == {"work": None}

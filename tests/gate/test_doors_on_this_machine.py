@@ -89,11 +89,11 @@ def test_who_has_shown_a_token_may_not_leave_a_request_half_said(
     token = f"Authorization: Bearer {doors.token()}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", doors.port)) as link:
         link.settimeout(60)
-        link.sendall(HEAD[:-2].replace(b"health", b"context") + b"\r\n" + token + HEAD)
-        said = b""
-        with contextlib.suppress(ConnectionResetError):
-            said = b"".join(iter(lambda: link.recv(65536), b""))
-    assert said.count(b"HTTP/1.1 ") == 1
+        link.sendall(HEAD.replace(b"health", b"context") + token)
+        assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
+        with contextlib.suppress(ConnectionError):
+            link.sendall(HEAD)
+            assert link.recv(65536) == b""
     assert doors.vault("GET", "health", tcp=True).status == 200
 
 

@@ -83,6 +83,13 @@ def test_every_route_wants_a_token_on_tcp_but_for_a_closed_list(doors: Doors) ->
         )
 
 
+def test_the_mcp_endpoint_wants_a_token_of_the_person_too(doors: Doors) -> None:
+    """On their own socket as well: a tool acts for a principal, and the person is none that calls tools."""
+    for method in METHODS:
+        assert doors.ask(method, MCP_ROUTE).status == 401
+    assert doors.vault("GET", "context").status == 200
+
+
 FOREIGN: list[tuple[dict[str, str], int, str]] = [
     ({"Host": "evil.example"}, 421, "http.foreign-host"),
     ({"Host": "localhost.evil.example:7717"}, 421, "http.foreign-host"),

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pcpd.gate.threads import Threads
-from tests.waiting import LONGEST_S
+from tests.waiting import LONGEST_S, until
 
 
 def _named(name: str) -> int:
@@ -55,6 +55,8 @@ def test_who_is_cancelled_waits_no_longer_and_the_act_goes_on() -> None:
 
     async def main() -> None:
         threads, may_go_on, ended = Threads(1, "door-c"), threading.Event(), threading.Event()
+        faults = list[object]()
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, said: faults.append(said))
 
         def act() -> None:
             assert may_go_on.wait(LONGEST_S)
@@ -68,6 +70,7 @@ def test_who_is_cancelled_waits_no_longer_and_the_act_goes_on() -> None:
         assert not ended.is_set()
         may_go_on.set()
         assert await threads.run(ended.is_set)
+        assert not faults
 
     asyncio.run(main())
 
@@ -84,14 +87,20 @@ def test_an_idle_thread_keeps_nothing_alive() -> None:
         def act(given: Page) -> Page:
             return given
 
+        def fail(_given: Page) -> None:
+            raise ZeroDivisionError
+
         page = Page()
         seen = weakref.ref(page)
         assert await threads.run(lambda page=page: act(page)) is page  # type: ignore[misc]
         del page
+        await asyncio.to_thread(until, lambda: seen() is None)
+        page = Page()
+        seen = weakref.ref(page)
         with pytest.raises(ZeroDivisionError):
-            await threads.run(lambda: 1 // 0)
-        gc.collect()
-        assert seen() is None
+            await threads.run(lambda page=page: fail(page))  # type: ignore[misc]
+        del page
+        await asyncio.to_thread(until, lambda: gc.collect() >= 0 and seen() is None)
 
     asyncio.run(main())
 
