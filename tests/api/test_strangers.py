@@ -1,5 +1,6 @@
 """Any user of the machine may connect to loopback: strangers cannot use up what the person's commands need."""
 
+import asyncio
 import socket
 from contextlib import ExitStack
 
@@ -141,3 +142,42 @@ def test_a_small_answer_is_one_packet(doors: Doors) -> None:
         head, _, body = link.recv(65536).partition(b"\r\n\r\n")
     assert b"content-length: %d" % len(body) in head
     assert body
+
+
+def test_what_is_written_leaves_in_order_and_a_head_with_what_follows_it() -> None:
+    """Or alone, before a large body, at the end of the turn, and before the end of the connection."""
+    sent: list[bytes] = []
+
+    class Transport(asyncio.Transport):
+        """Keeps what it is given."""
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            """Keeps a piece."""
+            sent.append(bytes(data))
+
+        def close(self) -> None:
+            """Says so."""
+            sent.append(b"closed")
+
+    async def main() -> None:
+        joined = connection._Joined(Transport(), asyncio.get_running_loop())
+        large = b"x" * (connection.JOINED_BYTES + 1)
+        for piece in (b"HTTP/1.1 a", b"b", b"c", b"HTTP/1.1 d", large, b"HTTP/1.1 e"):
+            joined.write(piece)
+        await asyncio.sleep(0)
+        joined.write(b"f")
+        joined.write(b"HTTP/1.1 g")
+        joined.close()
+        await asyncio.sleep(0)
+        assert sent == [
+            b"HTTP/1.1 ab",
+            b"c",
+            b"HTTP/1.1 d",
+            large,
+            b"HTTP/1.1 e",
+            b"f",
+            b"HTTP/1.1 g",
+            b"closed",
+        ]
+
+    asyncio.run(main())
