@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import cast
 
 from fastapi import Request, Response
@@ -53,7 +54,7 @@ def problem(error: PcpError, status: int | None = None) -> Problem:
     status = status or status_of(error)
     content = {
         "type": "about:blank",
-        "title": type(error).__name__,
+        "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": shortened(error.message),
         "code": error.code,

@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from http import HTTPStatus
 
 import pytest
 
@@ -30,6 +31,7 @@ def test_every_class_has_its_status(kind: type[errors.PcpError]) -> None:
     assert set(said) == PROBLEM
     assert (said["status"], said["code"], said["hint"]) == (status_of(error), "room.what", "do that")
     assert said["details"] == {"version": "1"}
+    assert said["title"] == HTTPStatus(said["status"]).phrase  # RFC 9457, 4.2.1
 
 
 def test_classes_below_are_told_like_the_one_above() -> None:
