@@ -33,7 +33,7 @@ def check(before: str, after: str, expected: Expected) -> None:
         node = compose(after)
         if node is not None:
             Expansion(after).top(node)
-        if all(_holds(read(before), read(after), expected) for read in (_read_11, _read_12)):
+        if all(_holds(read(before), read(after), expected) for read in (read_11, read_12)):
             return
     except Unreadable as error:
         reason = error.message
@@ -69,7 +69,7 @@ def means(model: Model, value: Value) -> bool:
 
 def is_already(text: str, path: tuple[str, ...], value: Value) -> bool:
     """Tells whether both parsers read `value` at `path` as it is, so that nothing need be written."""
-    return all(means(_at(read(text), path), value) for read in (_read_11, _read_12))
+    return all(means(_at(read(text), path), value) for read in (read_11, read_12))
 
 
 def _is_scalar(model: Scalar, value: Value) -> bool:
@@ -111,7 +111,7 @@ def _at(model: Model, path: tuple[str, ...]) -> Model:
 
 def says(text: str, value: Value) -> bool:
     """Tells whether both parsers read `text`, a whole block, as exactly `value`."""
-    return all(means(read(text), value) for read in (_read_11, _read_12))
+    return all(means(read(text), value) for read in (read_11, read_12))
 
 
 def _without(model: Model, path: tuple[str, ...]) -> Model:
@@ -128,12 +128,15 @@ def _without(model: Model, path: tuple[str, ...]) -> Model:
     return tuple(kept)
 
 
-def _read_11(text: str) -> Model:
+def read_11(text: str) -> Model:
+    """Gives what YAML 1.1 makes of a block."""
     return _model(yaml.CSafeLoader(text).get_single_node())
 
 
-def _read_12(text: str) -> Model:
-    """Reads with ruamel; it does not know tabs after a colon, so there they are read as blanks."""
+def read_12(text: str) -> Model:
+    """Gives what YAML 1.2 makes of a block, read with ruamel; tabs after a colon, which it does not know, are read
+    as blanks. Raises `Unreadable`.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

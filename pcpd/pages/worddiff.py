@@ -22,14 +22,13 @@ LETTERS_COMPARED = 200_000
 LEAST_SHARED = 0.3
 """Part of the longer stretch that must stay for words to be shown one by one."""
 
-_TOKEN = re.compile(
-    r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    r"\uff66-\uff9f\U00020000-\U0003ffff]"
-    r"|(?:(?![\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    r"\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff])\w)+(?:['\u2019]\w+)*"
-    r"|\r\n|\n|[^\S\r\n]+|.",
-    re.DOTALL,
+CJK = (
+    "[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
+"""A character of a script that writes no blanks between words, as a regular expression."""
+
+_TOKEN = re.compile(rf"{CJK}|(?:(?!{CJK})\w)+(?:['\u2019]\w+)*|\r\n|\n|[^\S\r\n]+|.", re.DOTALL)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
