@@ -84,10 +84,14 @@ class Entry:
         """Tells whether its value ends before the end of its line, with nothing but a comment after it."""
         return not self.node.item.is_block
 
-    def lines(self, column: int, *, with_lead: bool = False) -> str:
+    def lines(self, column: int) -> str:
         """Gives its lines, indented by `column`."""
-        return _shifted(
-            self.node.text[self.lead if with_lead else self.start : self.end], column - self.column
+        return _shifted(self.node.text[self.start : self.end], column - self.column)
+
+    def lead_lines(self, column: int) -> list[str]:
+        """Gives the lines above it, for an entry that is indented by `column`."""
+        return _shifted(self.node.text[self.lead : self.start], column - self.column).splitlines(
+            keepends=True
         )
 
     def is_same(self, other: "Entry") -> bool:

@@ -60,7 +60,7 @@ def merge_fronts(base: Front, ours: Front, theirs: Front, prefer: Side | None = 
         return MergedFront(ours.text)
     if ours.text == base.text:
         return MergedFront(theirs.text)
-    merge = _Merge(ours, prefer)
+    merge = _Merge(base, ours, prefer)
     expected: Meaning | None = None
     candidates: list[str] = []
     try:
@@ -84,9 +84,9 @@ def merge_fronts(base: Front, ours: Front, theirs: Front, prefer: Side | None = 
 class _Merge:
     """Walks both versions, decides, and notes in `patch` what that means for the text of ours."""
 
-    def __init__(self, ours: Front, prefer: Side | None) -> None:
+    def __init__(self, base: Front, ours: Front, prefer: Side | None) -> None:
         self._prefer = prefer
-        self.patch = Patch(ours.text)
+        self.patch = Patch(ours.text, base.text)
         self.clashes: list[KeyClash] = []
 
     def fronts(self, base: Front, ours: Front, theirs: Front) -> Meaning:
@@ -142,27 +142,20 @@ class _Merge:
             self.patch.replace(mine, other)
             return theirs
         base = None if before is None else before.node.meaning
-        if theirs in (base, ours):
+        is_one_sided = theirs in (base, ours) or ours == base
+        are_lines = not (mine.is_inline or other.is_inline)
+        if _are_open(mine, other) and (are_lines if is_one_sided else path not in RECORDS):
+            has_base = before is not None and _are_open(before, mine)
+            known = _inside(before) if before is not None and has_base else Entries()
+            return self._entries(path, (known, _inside(mine), _inside(other)), mine)
+        if theirs in (base, ours) or self._is_later(path, other, mine):
             self.patch.comment(before, mine, other)
             return ours
         if ours == base or self._is_later(path, mine, other):
             return self._taken(before, mine, other)
-        if _is_time(path) and self._is_later(path, other, mine):
-            self.patch.comment(before, mine, other)
-            return ours
-        return self._both(path, before, mine, other)
-
-    def _both(self, path: Path, before: Entry | None, mine: Entry, other: Entry) -> Meaning:
-        """Merges a value that both sides changed, each in its way."""
-        kind = mine.node.item.kind
-        are_open = mine.node.has_entries and other.node.has_entries and other.node.item.kind == kind
-        if are_open and path not in RECORDS:
-            has_base = before is not None and before.node.has_entries and before.node.item.kind == kind
-            base = _inside(before) if before is not None and has_base else Entries(is_list=kind == "list")
-            return self._entries(path, (base, _inside(mine), _inside(other)), mine)
-        if self._clash(path, before, mine, other) == "theirs":
-            return self._taken(before, mine, other)
-        return mine.node.meaning
+        return (
+            self._taken(before, mine, other) if self._clash(path, before, mine, other) == "theirs" else ours
+        )
 
     def _taken(self, before: Entry | None, mine: Entry, other: Entry) -> Meaning:
         """Takes the value of the other side, and the comments of both."""
@@ -252,6 +245,11 @@ def _inside(entry: Entry) -> Entries:
     if entry.key is None:
         raise Irregular
     return entries(entry.node, entry.key.end)
+
+
+def _are_open(one: Entry, other: Entry) -> bool:
+    """Tells whether both values are lists, or both maps, that stand there themselves and can be merged."""
+    return one.node.has_entries and other.node.has_entries and one.node.item.kind == other.node.item.kind
 
 
 def _under(path: Path, name: Name) -> Path:

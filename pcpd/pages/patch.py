@@ -27,8 +27,9 @@ class Patch:
     """Gathers edits of `text`, the block of ours. `is_respelled` tells that some value was
     written anew, or stands where other rules hold."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, base: str) -> None:
         self._text = text
+        self._known = frozenset(base.splitlines())
         self._edits: list[_Edit] = []
         self.is_respelled = False
 
@@ -107,12 +108,13 @@ class Patch:
         for name, entry in ours.by_name.items():
             if name not in kept:
                 self._edit(entry.lead, entry.end, _own_lines(base.by_name.get(name), entry))
+        moved = self._moved(ours, theirs)
         first = next(iter(ours.by_name.values()), None)
         at = ours.end if first is None else first.lead
         for name in order:
             mine = ours.by_name.get(name)
             if mine is None:
-                self._edit(at, at, self._as_lines(theirs.by_name[name], ours))
+                self._edit(at, at, self._as_lines(theirs.by_name[name], ours, moved))
             else:
                 at = mine.end
 
@@ -139,10 +141,18 @@ class Patch:
             else:
                 self._edit(at.end, at.end, f", {coming[name]}", rank=-1)
 
-    def _as_lines(self, entry: Entry, ours: Entries) -> str:
-        """Gives an entry of the other side as lines of ours, with the comments above it."""
+    def _moved(self, ours: Entries, theirs: Entries) -> frozenset[str]:
+        """Gives lines of the base that now stand above what ours has added: both sides may have added below them."""
+        added = (entry for name, entry in ours.by_name.items() if name not in theirs.by_name)
+        return self._known & {line for entry in added for line in _lead(entry).splitlines()}
+
+    def _as_lines(self, entry: Entry, ours: Entries, moved: frozenset[str]) -> str:
+        """Gives an entry of the other side as lines of ours, with the comments above it, but for `moved` ones."""
         if not entry.is_flow:
-            return entry.lines(ours.column, with_lead=True)
+            above = entry.lead_lines(ours.column)
+            return "".join(line for line in above if line.rstrip("\n") not in moved) + entry.lines(
+                ours.column
+            )
         indent = " " * ours.column
         return f"{indent}{self._key(entry, in_flow=False)}{self._inline(entry, in_flow=False)}\n"
 
