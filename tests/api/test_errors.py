@@ -192,7 +192,7 @@ def test_unknown_routes_and_methods_are_problems_too(doors: Doors) -> None:
     [
         ("POST", "health", "GET, HEAD"), ("DELETE", "status", "GET, HEAD"), ("OPTIONS", "tokens", "GET, HEAD, POST"),
         ("POST", "pages/boiler", "DELETE, GET, HEAD, PATCH, PUT"), ("GET", "rebuild", "POST"),
-        ("GET", "move", "POST"), ("HEAD", "move", "POST"), ("NONSENSE", "search", "GET, HEAD"),
+        ("GET", "move", "POST"), ("HEAD", "move", "POST"), ("PROPFIND", "search", "GET, HEAD"),
     ],
 )  # fmt: skip
 def test_wrong_method_is_told_with_the_right_ones(
