@@ -52,7 +52,7 @@ def test_requests_are_counted_by_route_method_and_status(doors: Doors) -> None:
         doors.vault("GET", f"pages/{path}")
     doors.vault("HEAD", "pages/boiler")
     doors.vault("GET", "nowhere/secret-plan")
-    doors.vault("FROB", "pages/boiler")
+    doors.vault("PROPFIND", "pages/boiler")
     doors.ask("GET", "/mcp")
     name, times, route = (
         "pcpd_http_requests_total",
@@ -83,7 +83,7 @@ def test_requests_are_counted_by_route_method_and_status(doors: Doors) -> None:
     assert value(families or {}, "pcpd_http_requests_open") == 1
     page = doors.ask("GET", "/metrics").data
     assert b"secret-plan" not in page
-    assert b"FROB" not in page
+    assert b"PROPFIND" not in page
 
 
 def test_an_agent_is_told_of_the_owner_and_the_person_of_the_vault_too(doors: Doors) -> None:
