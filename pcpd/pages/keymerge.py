@@ -5,7 +5,8 @@ order, to which each side adds and from which each removes; maps are merged by t
 set, the later one counts. A record of who did something stays whole. What both changed otherwise clashes.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from pcpd.errors import Invalid
@@ -60,25 +61,42 @@ def merge_fronts(base: Front, ours: Front, theirs: Front, prefer: Side | None = 
         return MergedFront(ours.text)
     if ours.text == base.text:
         return MergedFront(theirs.text)
+    sides = (base, ours, theirs)
     merge = _Merge(base, ours, prefer)
-    expected: Meaning | None = None
-    candidates: list[str] = []
-    try:
-        expected = merge.fronts(base, ours, theirs)
-        if any(clash.chosen is None for clash in merge.clashes):
-            return MergedFront(ours.text, tuple(merge.clashes))
-        candidates.append(merge.patch.result())
-    except Irregular:
-        merge.clashes.clear()
-    lines = merge_texts(base.text, ours.text, theirs.text, by_words=False)
-    if not lines.clashes:
-        candidates.append(lines.text)
-    for number, text in enumerate(candidates):
-        is_respelled = merge.patch.is_respelled and not number
-        if _holds(text, expected, (base, ours, theirs), is_respelled=is_respelled):
-            return MergedFront(text, tuple(merge.clashes))
+    expected = merge.meant(*sides)
+    if any(clash.chosen is None for clash in merge.clashes):
+        return MergedFront(ours.text, tuple(merge.clashes))
+    for candidate in _candidates(sides, merge, expected, prefer):
+        if _holds(candidate, sides):
+            return MergedFront(candidate.text, tuple(merge.clashes))
     whole = KeyClash(WHOLE, base.text, ours.text, theirs.text, prefer)
     return MergedFront(theirs.text if prefer == "theirs" else ours.text, (whole,))
+
+
+class _Candidate(NamedTuple):
+    """A text that may be the result, and what it must mean; None: that was not to be found out."""
+
+    text: str
+    expected: Meaning | None
+    is_respelled: bool = False
+
+
+def _candidates(
+    sides: tuple[Front, Front, Front], merge: "_Merge", expected: Meaning | None, prefer: Side | None
+) -> Iterator[_Candidate]:
+    """Gives what may be the result, the best first: ours edited, the lines merged, theirs edited."""
+    base, ours, theirs = sides
+    if expected is not None:
+        yield from merge.candidate(expected)
+    lines = merge_texts(base.text, ours.text, theirs.text, by_words=False)
+    if not lines.clashes:
+        yield _Candidate(lines.text, expected)
+    if expected is not None:
+        flipped: Side | None = "theirs" if prefer == "ours" else "ours" if prefer == "theirs" else None
+        other = _Merge(base, theirs, flipped)
+        mirrored = other.meant(base, theirs, ours)
+        if mirrored is not None:
+            yield from other.candidate(mirrored)
 
 
 class _Merge:
@@ -89,8 +107,22 @@ class _Merge:
         self.patch = Patch(ours.text, base.text)
         self.clashes: list[KeyClash] = []
 
-    def fronts(self, base: Front, ours: Front, theirs: Front) -> Meaning:
-        """Merges the whole block, and gives what the result must mean. Raises `Irregular`."""
+    def meant(self, base: Front, ours: Front, theirs: Front) -> Meaning | None:
+        """Merges the whole block, and gives what the result must mean; None, and no clashes, for a layout that
+        cannot be taken apart.
+        """
+        try:
+            return self._fronts(base, ours, theirs)
+        except Irregular:
+            self.clashes.clear()
+            return None
+
+    def candidate(self, expected: Meaning) -> Iterator[_Candidate]:
+        """Gives the text with all edits, if they can be made."""
+        with contextlib.suppress(Irregular):
+            yield _Candidate(self.patch.result(), expected, self.patch.is_respelled)
+
+    def _fronts(self, base: Front, ours: Front, theirs: Front) -> Meaning:
         sides = (_top(base), _top(ours), _top(theirs))
         meaning = self._entries((), sides)
         if not any(side.is_flow for side in sides):
@@ -146,6 +178,7 @@ class _Merge:
         are_lines = not (mine.is_inline or other.is_inline)
         if _are_open(mine, other) and (are_lines if is_one_sided else path not in RECORDS):
             has_base = before is not None and _are_open(before, mine)
+            self.patch.comment(before, mine, other)
             known = _inside(before) if before is not None and has_base else Entries()
             return self._entries(path, (known, _inside(mine), _inside(other)), mine)
         if theirs in (base, ours) or self._is_later(path, other, mine):
@@ -209,24 +242,22 @@ def _runs(
     return runs
 
 
-def _holds(
-    text: str, expected: Meaning | None, sides: tuple[Front, Front, Front], *, is_respelled: bool
-) -> bool:
-    """Tells whether `text` says what was expected, has every comment that a side added, and reads in YAML 1.2
-    as the sides do where a value was written anew.
+def _holds(candidate: _Candidate, sides: tuple[Front, Front, Front]) -> bool:
+    """Tells whether a text says what was expected, has every comment that a side added, and reads in YAML 1.2 as
+    the sides do where a value was written anew.
     """
     try:
-        front = read_front(text)
-        base, ours, theirs = sides
-        if expected is not None and front.meaning != expected:
+        front = read_front(candidate.text)
+        base, *both = sides
+        if candidate.expected is not None and front.meaning != candidate.expected:
             return False
         there, known = "\n".join(comments(front)), comments(base)
-        if not all(comment in there for side in (ours, theirs) for comment in comments(side) - known):
+        if not all(comment in there for side in both for comment in comments(side) - known):
             return False
-        if not is_respelled:
+        if not candidate.is_respelled:
             return True
-        said = {leaf for side in (ours, theirs) for leaf in leaves(verify.read_12(side.text))}
-        return said.issuperset(leaves(verify.read_12(text)))
+        said = {leaf for side in both for leaf in leaves(verify.read_12(side.text))}
+        return said.issuperset(leaves(verify.read_12(candidate.text)))
     except Unreadable:
         return False
 

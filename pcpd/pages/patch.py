@@ -68,15 +68,19 @@ class Patch:
         self._beside_key(mine, new)
 
     def comment(self, before: Entry | None, mine: Entry, other: Entry) -> None:
-        """Merges what stands behind a value on its line; where both sides wrote something there, it has both."""
-        if mine.is_flow or other.is_flow or not (mine.is_inline and other.is_inline):
+        """Merges what stands behind a value, or behind the key of one in lines; where both sides wrote something
+        there, it has both.
+        """
+        place, there = _behind(mine), _behind(other)
+        if place is None or there is None or mine.is_inline != other.is_inline:
             return
-        base = "" if before is None or before.is_flow or not before.is_inline else _behind(before)
-        ours, theirs = _behind(mine), _behind(other)
+        known = None if before is None else _behind(before)
+        base = "" if before is None or known is None else before.node.text[slice(*known)]
+        ours, theirs = self._text[slice(*place)], other.node.text[slice(*there)]
         if theirs.strip() in (base.strip(), ours.strip()):
             return
         new = theirs if ours.strip() == base.strip() else f"{ours.rstrip()} {theirs.strip()}"
-        self._edit(mine.node.item.end, mine.end - 1, new)
+        self._edit(*place, new)
 
     def lead(self, before: Entry | None, mine: Entry, other: Entry) -> None:
         """Merges the comments and blank lines above an entry."""
@@ -117,6 +121,18 @@ class Patch:
                 self._edit(at, at, self._as_lines(theirs.by_name[name], ours, moved))
             else:
                 at = mine.end
+        self._keep_comments(sides, kept)
+
+    def _keep_comments(self, sides: tuple[Entries, Entries, Entries], kept: set[Name]) -> None:
+        """Adds the comments that the other side has put above entries that ours has removed."""
+        base, ours, theirs = sides
+        first = next(iter(ours.by_name.values()), None)
+        at = ours.end if first is None else first.lead
+        for name, entry in theirs.by_name.items():
+            if name in ours.by_name:
+                at = ours.by_name[name].end
+            elif name not in kept and not entry.is_flow:
+                self._edit(at, at, _own_lines(base.by_name.get(name), entry))
 
     def _place_between_brackets(self, ours: Entries, theirs: Entries, order: Sequence[Name]) -> None:
         kept, mine = set(order), list(ours.by_name.values())
@@ -193,9 +209,16 @@ class Patch:
         self._edits.append(_Edit(start, end, rank, len(self._edits), new))
 
 
-def _behind(entry: Entry) -> str:
-    """Gives what stands behind the value of an entry on its line."""
-    return entry.node.text[entry.node.item.end : entry.end - 1]
+def _behind(entry: Entry) -> tuple[int, int] | None:
+    """Gives where a comment of the entry's own line stands; None between brackets, and for a text in lines."""
+    if entry.is_flow:
+        return None
+    if entry.is_inline:
+        return entry.node.item.end, entry.end - 1
+    if entry.key is None or entry.node.item.kind == "scalar":
+        return None
+    colon = entry.node.text.index(":", entry.key.end) + 1
+    return colon, entry.node.text.index("\n", colon)
 
 
 def _lead(entry: Entry) -> str:

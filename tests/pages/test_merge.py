@@ -101,6 +101,8 @@ def test_changes_in_different_places_are_both_there_and_nothing_else_differs(
          "updated: 2026-01-06T08:00:00Z # t\n"),
         ("expires: 2026-01-05 # o\n", "expires: 2026-01-07 # o\n", "expires: 2026-01-06\n", "expires: 2026-01-07\n"),
         ("a: 1\n", "a: 1 # x\n", "a: 1 # y\n", "a: 1 # x # y\n"),
+        ("", "t: [b, a]\n", "t:\n  - a # x\n", "t:\n  - b\n  - a # x\n"),
+        ("", "t:\n- a\n", "t: # why\n- a\n- b\n", "t: # why\n- a\n- b\n"),
         ("a: 1\n", "a: 2\nb: 3\n", "a: 2\nb: 3\nc: 4\n", "a: 2\nb: 3\nc: 4\n"),
         ("a: no\n", "a: no\nb: 1\n", "c: 2\n", "b: 1\nc: 2\n"),
         ("m: {a: 1, b: 2}\n", "m: {a: 1, b: 2, c: 012}\n", "m: {a: 'x'}\n", "m: {a: 'x', c: 012}\n"),
@@ -198,6 +200,12 @@ def test_the_parts_of_a_page_come_together(
 ) -> None:
     """Front matter that comes or goes, pages that both sides added, ends of lines and files, broken front matter."""
     assert merge(base, ours, theirs).data == result
+
+
+def test_a_comment_outlives_the_key_that_the_other_side_removed() -> None:
+    """Whichever side wrote it, above a key that it left as it was."""
+    base, mine, other = head("a: 1\nb: 2\nc: 3\n"), head("a: 1\n# mine\nb: 2\nc: 3\n"), head("a: 1\nc: 4\n")
+    assert merge(base, mine, other).data == merge(base, other, mine).data == head("a: 1\n# mine\nc: 4\n")
 
 
 def test_a_line_of_dashes_in_the_text_never_becomes_front_matter() -> None:

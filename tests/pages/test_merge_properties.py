@@ -188,6 +188,19 @@ def test_a_merge_is_the_same_from_either_side(drawn: tuple[Model, Model, Model])
     assert sorted((clash.key, clash.ours or "", clash.theirs or "") for clash in here.clashes) == mirrored
 
 
+@settings(max_examples=200)
+@given(pages(), pages(), pages())
+def test_pages_as_people_write_them_merge_alike_from_either_side(
+    base: Written, ours: Written, theirs: Written
+) -> None:
+    """Whatever the layout: what merges on one device merges on the other, and means the same."""
+    versions = [page.data() for page in (base, ours, theirs)]
+    here, there = merge(*versions), merge(versions[0], versions[2], versions[1])
+    assert (here.data is None) == (there.data is None)
+    if here.data is not None and there.data is not None:
+        assert read(here.data) == read(there.data)
+
+
 @settings(max_examples=150)
 @given(sides(), st.sampled_from(["ours", "theirs"]))
 def test_a_preferred_side_decides_keys_and_the_other_value_is_told(
