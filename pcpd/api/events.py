@@ -5,10 +5,9 @@ grant that ends, ends the stream. Source: WHATWG HTML, *Server-sent events*.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -18,9 +17,8 @@ from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread
 from pcpd.api.streams import Streams, Waiting
 from pcpd.errors import Denied, Unavailable
 from pcpd.gate.knock import Receive, Scope, Send, knock_of
-from pcpd.memory import subscribe
-from pcpd.memory.account import audited
-from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.following import Given, close_stream, next_news, open_stream
+from pcpd.memory.memory import Caller
 from pcpd.memory.subscribe import News
 
 CURSOR_LIMIT = 200
@@ -28,8 +26,6 @@ BATCH = 100
 PAUSE_S = 0.1
 """Between two looks: a burst of changes is told in few steps."""
 GOODBYE_S = 0.5
-PATHS_NOTED = 1000
-"""Pages that the audit row of a stream names."""
 BEAT = b":\n\n"
 
 router = APIRouter()
@@ -57,23 +53,6 @@ async def events(
     return Stream(owner, streams, caller, last_event_id or after or None)
 
 
-@dataclass
-class Told:
-    """What a stream has told so far, for its audit row."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    categories: set[str] = field(default_factory=set)
-    paths: dict[str, None] = field(default_factory=dict)
-
-    def add(self, news: News) -> None:
-        """Counts news."""
-        self.counts["resets"] += news.is_reset
-        self.counts["events"] += len(news.events)
-        self.categories.update(event.category for event in news.events)
-        for event in news.events[: max(0, PATHS_NOTED - len(self.paths))]:
-            self.paths[event.path] = None
-
-
 class Stream(Response):
     """An answer that ends when the reader goes, may not read any more, or the owner ends."""
 
@@ -83,19 +62,23 @@ class Stream(Response):
         super().__init__()
         del self.headers["content-length"]
         self._owner, self._streams, self._caller, self._cursor = owner, streams, caller, cursor
-        self._told = Told()
+        self._given = Given()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves the stream; one audit row tells that it was opened, and one what it told."""
-        memory = self._owner.memory
-        with self._streams.place(self._caller.principal.name) as waiting:
-            news = await in_thread(self._owner, lambda: _opened(memory, self._caller, self._cursor))
+        """Serves the stream from its opening to its end."""
+        memory, caller = self._owner.memory, self._caller
+        with self._streams.place(caller.principal.name) as waiting:
+            news = await in_thread(
+                self._owner, lambda: open_stream(memory, caller, self._cursor, limit=BATCH)
+            )
             opened_at = memory.clock.monotonic()
             try:
                 await self._serve(receive, send, asyncio.create_task(self._tell(scope, send, waiting, news)))
             finally:
-                self._told.counts["seconds"] = int(memory.clock.monotonic() - opened_at)
-                await self._streams.threads.run(lambda: _closed(memory, self._caller, self._told))
+                seconds = memory.clock.monotonic() - opened_at
+                await self._streams.threads.run(
+                    lambda: close_stream(memory, caller, self._given, seconds=seconds)
+                )
 
     async def _serve(self, receive: Receive, send: Send, telling: asyncio.Task[None]) -> None:
         gone = asyncio.create_task(_gone(receive))
@@ -121,7 +104,7 @@ class Stream(Response):
         frames = _frame("ready", cursor, {"cursor": cursor})
         found: News | None = news
         while found is not None:
-            self._told.add(found)
+            self._given.add(found)
             frames += _frames(found)
             if frames:
                 await send({"type": "http.response.body", "body": frames, "more_body": True})
@@ -135,35 +118,11 @@ class Stream(Response):
         """Gives what is new for the caller as they are now; None where they are told nothing any more."""
         try:
             caller = await self._streams.credentials.caller(knock_of(scope))
-            return await self._streams.threads.run(lambda: _news(self._owner.memory, caller, cursor))
+            return await self._streams.threads.run(
+                lambda: next_news(self._owner.memory, caller, cursor, limit=BATCH)
+            )
         except (Denied, Unavailable):
             return None
-
-
-def _opened(memory: Memory, caller: Caller, cursor: str | None) -> News:
-    with audited(memory, caller, "open_events"):
-        news = _news(memory, caller, cursor)
-        if news is None:
-            raise Denied(
-                "access.denied",
-                f"{caller.principal.name} may not read anything here",
-                hint="the person can give a grant with `pcpd grant`",
-            )
-        return news
-
-
-def _news(memory: Memory, caller: Caller, cursor: str | None) -> News | None:
-    visible = memory.visible_to(caller)
-    if not visible.everything and not visible.slices:
-        return None
-    return subscribe.since(memory, caller, cursor, limit=BATCH)
-
-
-def _closed(memory: Memory, caller: Caller, told: Told) -> None:
-    with audited(memory, caller, "close_events") as note:
-        note.counts = dict(told.counts)
-        note.categories = frozenset(told.categories)
-        note.paths = tuple(told.paths)
 
 
 async def _gone(receive: Receive) -> None:

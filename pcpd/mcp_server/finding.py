@@ -16,7 +16,6 @@ from pcpd.mcp_server.answers import (
     WORD_BYTES,
     Shape,
     hinted,
-    how_to_be_let_in,
     more,
     said,
     source,
@@ -25,6 +24,7 @@ from pcpd.mcp_server.arguments import Arguments, cursor_of, number, optional, te
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.tool import Answer, Schema, Tool, integer, rows, string
 from pcpd.memory import read
+from pcpd.memory.describe import how_to_be_let_in
 from pcpd.memory.memory import Caller, Memory
 
 SNIPPET_BYTES = 1_000

@@ -16,7 +16,6 @@ from pcpd.mcp_server.answers import (
     WORD_BYTES,
     Shape,
     hinted,
-    how_to_be_let_in,
     more,
     place,
     said,
@@ -26,6 +25,7 @@ from pcpd.mcp_server.arguments import Arguments, cursor_of, number, optional_pag
 from pcpd.mcp_server.budget import shortened
 from pcpd.mcp_server.tool import Answer, Schema, Tool, boolean, integer, maybe, rows, string
 from pcpd.memory import read
+from pcpd.memory.describe import how_to_be_let_in
 from pcpd.memory.memory import Caller, Memory
 
 DEEPEST = 5

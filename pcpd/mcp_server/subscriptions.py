@@ -22,7 +22,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pcpd.errors import Denied, PcpError, Usage
 from pcpd.mcp_server.asking import Asking, Context, as_error
 from pcpd.mcp_server.uris import no_resource
-from pcpd.mcp_server.watch import MOST_URIS, Wanted, Watch, noted
+from pcpd.mcp_server.watch import MOST_URIS, Wanted, Watch
+from pcpd.memory.following import note_subscription
 from pcpd.memory.memory import Caller, Memory
 
 MOST_STREAMS = 16
@@ -96,7 +97,9 @@ class Subscriptions:
         try:
             with self._streams.counted(self._whose(ctx)), closing(Watch(self._asking, ctx, wanted)) as watch:
                 await watch.begin()
-                await self._asking.run(ctx, "subscribe", partial(noted, count=len(wanted.keys)))
+                await self._asking.run(
+                    ctx, "subscribe", partial(note_subscription, resources=len(wanted.keys))
+                )
                 await ctx.session.send_notification(acknowledged, ctx.request_id)
                 await self._tell_stream(ctx, watch, meta)
         except PcpError as error:
@@ -157,7 +160,7 @@ def _admitted(memory: Memory, caller: Caller, *, wanted: Wanted, uri: str) -> No
         raise Usage("resource.too-many", f"{MOST_URIS} resources are subscribed to", hint="leave some first")
     if not wanted.add(uri):
         raise no_resource("resource.unknown")
-    noted(memory, caller, count=1)
+    note_subscription(memory, caller, resources=1)
 
 
 def _notification(event: ServerEvent) -> types.ServerNotification:

@@ -14,7 +14,7 @@ from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated, Serv
 from pcpd.mcp_server.asking import Asking, Context
 from pcpd.mcp_server.uris import is_profile, path_of
 from pcpd.memory import subscribe
-from pcpd.memory.account import audited
+from pcpd.memory.following import note_notices
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.profile import PROFILE
 from pcpd.memory.subscribe import Event
@@ -122,12 +122,6 @@ def listened(memory: Memory, woken: asyncio.Event) -> Callable[[], None]:
     return subscribe.listen(memory, wake)
 
 
-def noted(memory: Memory, caller: Caller, *, count: int) -> None:
-    """Writes down that a client asked to hear of `count` resources. What they are called is not looked at."""
-    with audited(memory, caller, "subscribe") as note:
-        note.counts = {"resources": count}
-
-
 def _now(memory: Memory, caller: Caller) -> str:
     return subscribe.since(memory, caller, None).cursor
 
@@ -137,11 +131,7 @@ def _looked(memory: Memory, caller: Caller, *, cursor: str, wanted: Wanted) -> _
     if news.is_reset:
         return _Look(_told(set(wanted.keys), is_list_changed=wanted.lists), news.cursor, is_last=True)
     concerned = wanted.told_of(news.events)
-    if concerned:
-        with audited(memory, caller, "resource_updated") as note:
-            note.paths = tuple(concerned)
-            note.categories = frozenset(event.category for event in news.events if event.path in concerned)
-            note.counts = {"results": len(concerned)}
+    note_notices(memory, caller, [event for event in news.events if event.path in concerned])
     is_list_changed = wanted.lists and any(event.kind != "changed" for event in news.events)
     told = _told(set().union(*concerned.values()), is_list_changed=is_list_changed)
     return _Look(told, news.cursor, is_last=len(news.events) < EVENTS_AT_ONCE)

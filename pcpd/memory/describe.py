@@ -104,13 +104,28 @@ def _part(grant: Grant) -> GrantedPart:
     return GrantedPart(grant.rights, grant.partitions, grant.categories, grant.sensitivity, until)
 
 
+def how_to_be_let_in(memory: Memory, caller: Caller) -> str | None:
+    """Gives what the person can do for a caller that may read no page, for answers that are empty for that reason.
+
+    None for a caller that may read some. No act of its own: a part of the answers of other acts.
+    """
+    return _let_in(caller.principal.name) if memory.visible_to(caller).is_empty else None
+
+
+def _let_in(name: str) -> str:
+    return (
+        f"{name} may read nothing yet. The person can allow it: with `pcpd connect` for this client, "
+        f"or with `pcpd grant {shlex.quote(name)} --rights read`."
+    )
+
+
 def _how_to_ask(caller: Caller, mine: list[Grant]) -> tuple[str, ...]:
-    name = shlex.quote(caller.principal.name)
+    name = caller.principal.name
+    quoted = shlex.quote(name)
     first = (
-        f"To let {caller.principal.name} do more, the person can run `pcpd grant {name} --rights read,write` "
+        f"To let {name} do more, the person can run `pcpd grant {quoted} --rights read,write` "
         "(--partitions, --categories, --sensitivity and --until say where and how long)."
         if mine
-        else f"{caller.principal.name} has no grant: it sees nothing until the person runs "
-        f"`pcpd grant {name} --rights read`."
+        else _let_in(name)
     )
-    return (first, f"`pcpd grant` shows all grants, `pcpd revoke {name}` takes them back.")
+    return (first, f"`pcpd grant` shows all grants, `pcpd revoke {quoted}` takes them back.")

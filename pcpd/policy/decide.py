@@ -68,6 +68,11 @@ class Visibility:
     slices: frozenset[Slice] = frozenset()
     hidden: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Tells whether the reader may see no page, whatever pages there are."""
+        return not self.everything and not self.slices
+
 
 def category_of(is_conversation: bool, type_: str, path: str, profile: str | None) -> str:
     """Gives the one category that consent for a page is given for.

@@ -25,6 +25,7 @@ CLOCKS = {
 }  # fmt: skip
 TOP_FLOORS = {"daemon", "client", "cli", "__main__"}
 CODE = re.compile(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z0-9]+)*")
+DECISIONS = {"audited", "visible_to", "may", "decide", "visibility"}
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "manager", "common", "misc"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -173,6 +174,15 @@ def chance(source: Source) -> Iterator[str]:
             yield source.at(node, "imports random or uuid")
 
 
+def doors_that_decide(source: Source) -> Iterator[str]:
+    """Acts ask policy and write audit rows, so that every door does alike; doors call acts."""
+    if source.room not in {"api", "mcp_server", "gate"}:
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in DECISIONS:
+            yield source.at(node, f"{dotted(node.func)} in a door")
+
+
 def empty_names(source: Source) -> Iterator[str]:
     """A name that refuses nothing collects everything."""
     parts = set(Path(source.name).with_suffix("").parts)
@@ -221,6 +231,7 @@ RULES: list[Rule] = [
     undocumented,
     clocks,
     chance,
+    doors_that_decide,
     empty_names,
 ]
 OFFENCES: dict[Rule, str] = {
@@ -232,6 +243,7 @@ OFFENCES: dict[Rule, str] = {
     undocumented: '"""Module."""\nclass A:\n    """Class."""\n    def public(self): ...',
     clocks: "import time\ndef f(now=time.time): ...",
     chance: "from random import choice",
+    doors_that_decide: "def list_pages(memory, caller): return memory.visible_to(caller)",
     empty_names: "class PageManager: ...",
     sleeping: "import time\ntime.sleep(1)",
 }
@@ -253,7 +265,8 @@ def test_each_rule_finds_its_offence_and_lets_good_code_pass(rule: Rule) -> None
     """A rule that finds nothing would hold nothing."""
     good = '"""Module."""\n\n\ndef give(a: int, *, b: int = 1) -> int:\n    """Gives."""\n    return a + b\n'
     assert list(rule(Source("pcpd/memory/good.py", "memory", good))) == []
-    assert len(list(rule(Source("pcpd/memory/bad.py", "memory", OFFENCES[rule])))) == 1
+    room = "api" if rule is doors_that_decide else "memory"
+    assert len(list(rule(Source(f"pcpd/{room}/bad.py", room, OFFENCES[rule])))) == 1
 
 
 def error_classes(trees: list[ast.Module]) -> set[str]:
