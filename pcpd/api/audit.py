@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pcpd.api.answers import Json, answer
 from pcpd.api.caller import CallerOf, OwnerOf, PersonOf, Served, answered, in_thread, person_of
 from pcpd.memory import trail
-from pcpd.memory.trail import Asked, AuditList
+from pcpd.memory.trail import AuditList, AuditQuery
 
 router = APIRouter()
 
@@ -17,10 +17,10 @@ Text = Annotated[str | None, Query(max_length=4096)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 WAIT_S = 25
 BREATH_S = 0.1
-"""Rows that come within it are told together, so that a busy trail is not read for each."""
+"""Seconds to wait after the first new row: rows that come meanwhile are answered together with it."""
 
 
-async def asked_of(
+async def query_of(
     *,
     principal: Text = None,
     action: Text = None,
@@ -30,9 +30,9 @@ async def asked_of(
     page: Text = None,
     since: Text = None,
     until: Text = None,
-) -> Asked:
-    """Gives which rows are asked for."""
-    return Asked(
+) -> AuditQuery:
+    """Reads which rows are wanted from the query of a request."""
+    return AuditQuery(
         principal=principal,
         action=action,
         channel=channel,
@@ -44,7 +44,7 @@ async def asked_of(
     )
 
 
-AskedOf = Annotated[Asked, Depends(asked_of)]
+QueryOf = Annotated[AuditQuery, Depends(query_of)]
 
 
 @router.get("/audit")
@@ -52,7 +52,7 @@ async def audit(
     *,
     owner: OwnerOf,
     caller: CallerOf,
-    asked: AskedOf,
+    query: QueryOf,
     limit: Limit = 100,
     cursor: Text = None,
     after: Text = None,
@@ -65,20 +65,19 @@ async def audit(
     """
 
     def act() -> AuditList:
-        return trail.rows(owner.memory, caller, asked, cursor=cursor, after=after, limit=limit)
+        return trail.rows(owner.memory, caller, query, cursor=cursor, after=after, limit=limit)
 
     is_person = caller.principal.is_controller
-    if (
-        after is None or not wait or not is_person
-    ):  # an agent's look leaves a row, for which it would wait no more
-        return await answered(owner, act, before_ready=is_person)
-    return await _when_there_are_some(owner, act, wait)
+    # An agent never waits: its own look leaves a row, which would end the wait at once.
+    if is_person and after is not None and wait:
+        return await _when_there_are_some(owner, act, wait)
+    return await answered(owner, act, before_ready=is_person)
 
 
 @router.get("/audit/summary")
-async def summary(owner: OwnerOf, caller: PersonOf, asked: AskedOf) -> Response:
+async def summary(owner: OwnerOf, caller: PersonOf, query: QueryOf) -> Response:
     """Tells what each principal did: reads, writes, refusals, different pages, and when."""
-    return await answered(owner, lambda: trail.summary(owner.memory, caller, asked), before_ready=True)
+    return await answered(owner, lambda: trail.summary(owner.memory, caller, query), before_ready=True)
 
 
 @router.get("/audit/proof", dependencies=[Depends(person_of)])

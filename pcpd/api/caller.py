@@ -1,6 +1,6 @@
-"""What every route needs: the owner's memory, and who calls it.
+"""What every route needs: the owner that serves it, who calls it, and a thread for its act.
 
-These are `async` though they wait for nothing: FastAPI would run each of the others on a thread.
+The dependencies are `async` though they wait for nothing: FastAPI would run any other one on a thread.
 """
 
 from collections.abc import Awaitable, Callable
@@ -40,8 +40,11 @@ class Served:
         return self.memory.health.ready
 
 
-def asked_of(request: Request) -> tuple[Served, Caller]:
-    """Gives the owner that serves a request, and who calls: for routes that are asked most, as dependencies cost."""
+def owner_and_caller(request: Request) -> tuple[Served, Caller]:
+    """Gives the owner that serves a request, and who calls.
+
+    For the routes that are asked most: FastAPI takes a noticeable time to resolve each dependency.
+    """
     return cast("Served", request.app.state.owner), _knocked(request)
 
 
@@ -53,7 +56,11 @@ async def owner_of(request: Request) -> Served:
 async def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
     """Gives who calls, as the gate found."""
     if len(idempotency_key) > KEY_LIMIT:
-        raise Usage("http.malformed", f"the idempotency key is longer than {KEY_LIMIT} characters")
+        raise Usage(
+            "http.malformed",
+            f"the idempotency key is longer than {KEY_LIMIT} characters",
+            hint="use a shorter one, such as a UUID",
+        )
     return replace(_knocked(request), key=idempotency_key)
 
 

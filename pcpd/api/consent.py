@@ -77,7 +77,7 @@ async def take_back(owner: OwnerOf, body: GrantBody) -> Response:
 @router.get("/principals")
 async def principals(owner: OwnerOf) -> Response:
     """Tells of each principal which tokens and grants it has, and when it was last seen."""
-    return await answered(owner, lambda: consent.standings(owner.memory))
+    return await answered(owner, lambda: consent.principal_access(owner.memory))
 
 
 @router.post("/revoke")

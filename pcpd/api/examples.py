@@ -95,7 +95,7 @@ BODIES: Mapping[str, Any] = {
     "restore": {"path": "house/boiler", "rev": _REV},
     "doctor": {"deep": False},
     "accept": {"copy": False},
-    "handover": {"version": "0.1", "reason": "a newer client"},
+    "handover": {"version": "0.1"},
     "create_token": {"principal": "agent:claude", "label": "laptop"},
     "grant": _GRANT,
     "preview": _GRANT,

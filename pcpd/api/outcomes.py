@@ -88,7 +88,7 @@ OUTCOMES: Mapping[str, Outcome] = {
     "grant": _gives(shapes.Granted, refusals=(409, 422)),
     "preview": _gives(Preview, refusals=(409, 422)),
     "take_back": _gives(shapes.TakenBack, refusals=(409, 422)),
-    "principals": _gives(shapes.Standings),
+    "principals": _gives(shapes.Principals),
     "revoke": _gives(shapes.Revoked, refusals=(404, 409, 422)),
     "health": _gives(shapes.Health),
     "context": _gives(Description),

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
 
 from pcpd.api.answers import Json
-from pcpd.api.caller import CallerOf, OwnerOf, Served, asked_of, in_thread
+from pcpd.api.caller import CallerOf, OwnerOf, Served, in_thread, owner_and_caller
 from pcpd.api.conditions import base_in, makes_only, tag
 from pcpd.api.paths import PAGE, address_of
 from pcpd.api.views import Wanted, prefers_json, shown
@@ -91,7 +91,7 @@ async def read_page(
     that a change names in `If-Match`; a part's tag is good for edits alone.
     """
     is_outline = outline is not None and outline.lower() not in {"0", "false"}
-    owner, caller = asked_of(request)
+    owner, caller = owner_and_caller(request)
     sent = request.headers
     wanted = Wanted(section, is_outline, prefers_json(sent.get("accept")), sent.get("if-none-match"))
     return await in_thread(owner, lambda: shown(read.read_page(owner.memory, caller, path), wanted))

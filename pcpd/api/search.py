@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from pcpd.api.caller import CallerOf, OwnerOf, answered, asked_of
+from pcpd.api.caller import CallerOf, OwnerOf, answered, owner_and_caller
 from pcpd.api.paths import PAGE
 from pcpd.memory import read
 
@@ -16,7 +16,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 @router.get("/search")
 async def search(request: Request, q: str = "", limit: Limit = 20, cursor: str | None = None) -> Response:
     """Finds pages by words and filters."""
-    owner, caller = asked_of(request)
+    owner, caller = owner_and_caller(request)
     return await answered(owner, lambda: read.search(owner.memory, caller, q, limit=limit, cursor=cursor))
 
 

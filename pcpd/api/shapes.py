@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pcpd.history.versions import Kind, Version
 from pcpd.ledger.issued import Issued
-from pcpd.memory.consent import Standing
+from pcpd.memory.consent import PrincipalAccess
 from pcpd.memory.health import Work
 from pcpd.pages.page import Problem as PageProblem
 
@@ -316,9 +316,9 @@ class Revoked:
 
 
 @dataclass(frozen=True)
-class Standings:
-    """How every principal stands; `state` is the folder of the vault's state."""
+class Principals:
+    """Every principal that has tokens or grants; `state` is the folder of the vault's state on this device."""
 
-    principals: list[Standing]
+    principals: list[PrincipalAccess]
     notice: str | None
     state: str

@@ -30,10 +30,9 @@ class DoctorBody(BaseModel):
 
 
 class HandoverBody(BaseModel):
-    """Who asks the owner to end, and why."""
+    """The version of the pcpd that asks the owner to end, so that a newer one can take its place."""
 
     version: str = ""
-    reason: str = ""
 
 
 @router.get("/health")

@@ -124,7 +124,7 @@ def _ask_for_the_vault(root: Path, settings: "Settings", *, is_lasting: bool) ->
     present = owner.find(root, settings)
     if present is None:
         return False
-    if is_lasting and owner.hand_over(present, reason="pcpd run"):
+    if is_lasting and owner.hand_over(present):
         return True
     raise Unavailable(
         "vault.owned",
@@ -146,7 +146,7 @@ def _unowned(root: Path, settings: "Settings", act: Callable[[], T]) -> T:
             if error.code != "vault.owned" or time.monotonic() > ends_at:
                 raise
             present = owner.find(root, settings)
-            has_agreed = has_agreed or (present is not None and owner.hand_over(present, reason="pcpd init"))
+            has_agreed = has_agreed or (present is not None and owner.hand_over(present))
             if not has_agreed:
                 raise
         time.sleep(STEP_S)

@@ -64,7 +64,7 @@ def find(root: Path, settings: Settings) -> Owner | None:
     return None
 
 
-def hand_over(owner: Owner, *, reason: str) -> bool:
+def hand_over(owner: Owner) -> bool:
     """Asks the owner to drain and end; tells whether it agreed.
 
     It owns the vault until its socket is gone.
@@ -73,9 +73,7 @@ def hand_over(owner: Owner, *, reason: str) -> bool:
     if link is None:
         return True
     try:
-        return bool(
-            wire.ask(link, "POST", "handover", {"version": __version__, "reason": reason}).get("ends")
-        )
+        return bool(wire.ask(link, "POST", "handover", {"version": __version__}).get("ends"))
     except OSError:
         return True  # it ended before it could answer
 
@@ -133,7 +131,7 @@ class Start:
         if self._asked_pid == owner.pid:
             return self._clock() - self._begun_at < LOCKED_S
         self._asked_pid = owner.pid
-        return hand_over(owner, reason="newer client")
+        return hand_over(owner)
 
     def _without_owner(self) -> None:
         """Starts an owner if it is our turn, or looks at what became of the one that we started."""

@@ -13,8 +13,8 @@ from pcpd.errors import PcpError
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How one client stands through one file.
+class ClientStatus:
+    """Whether one client is connected, by what one configuration file of it says.
 
     `state`: `connected`, or what is missing for that: `not connected`, `token not valid`, `no grant`, or what is
     wrong with the file. `last_used` is its principal's last act, RFC 3339 UTC.
@@ -28,8 +28,8 @@ class Standing:
     last_used: str | None = None
 
 
-def survey(ask: Ask, root: Path, environ: Mapping[str, str]) -> list[Standing]:
-    """Tells of every known client how it stands, and of every file that was connected."""
+def survey(ask: Ask, root: Path, environ: Mapping[str, str]) -> list[ClientStatus]:
+    """Gives the status of every known client, and of every configuration file that `pcpd connect` wrote to."""
     told = ask("GET", "principals", None)
     people = {row["principal"]: row for row in told["principals"]}
     places = {
@@ -47,10 +47,10 @@ def survey(ask: Ask, root: Path, environ: Mapping[str, str]) -> list[Standing]:
 
 def _standing(
     program: Program, path: Path, root: Path, people: Mapping[str, Any], is_installed: bool
-) -> Standing:
-    def told(state: str, principal: str | None = None) -> Standing:
+) -> ClientStatus:
+    def told(state: str, principal: str | None = None) -> ClientStatus:
         last = people.get(principal or "", {}).get("last_used")
-        return Standing(program.name, str(path), is_installed, state, principal, last)
+        return ClientStatus(program.name, str(path), is_installed, state, principal, last)
 
     try:
         there = config_file.read(path).edited(lambda text: entries.entries(text, program.key))

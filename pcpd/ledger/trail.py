@@ -1,4 +1,4 @@
-"""The audit trail as a whole: which one it is, where it ends, and what each principal did in sum."""
+"""The audit trail as a whole: which one it is, where it ends, and what each principal did in numbers."""
 
 import json
 from collections.abc import Collection
@@ -22,8 +22,8 @@ WHERE outcome = 'ok' AND {} GROUP BY principal
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """What one principal did: acts that read and that changed pages, refusals, and different pages named.
+class Activity:
+    """What one principal did, in numbers: acts that read, acts that changed pages, refusals, and different pages.
 
     `first_at` and `last_at` are the times of the first and the last of these rows.
     """
@@ -37,7 +37,7 @@ class Sum:
     last_at: str
 
 
-def sums(ledger: Ledger, wanted: Filter = ALL, *, writes: Collection[str]) -> list[Sum]:
+def activity(ledger: Ledger, wanted: Filter = ALL, *, writes: Collection[str]) -> list[Activity]:
     """Gives what each principal did, by name; `writes` are the actions that change pages.
 
     Refused knocks that one row counts together count as many.
@@ -48,7 +48,7 @@ def sums(ledger: Ledger, wanted: Filter = ALL, *, writes: Collection[str]) -> li
         found = connection.execute(_SUMS.format(condition), (actions, actions, *values)).fetchall()
         named = connection.execute(_PAGES.format(condition), values).fetchall()
     pages: dict[str, int] = {row[0]: row[1] for row in named}
-    return [Sum(**dict(row), pages=pages.get(row["principal"], 0)) for row in found]
+    return [Activity(**dict(row), pages=pages.get(row["principal"], 0)) for row in found]
 
 
 def end(ledger: Ledger) -> tuple[str, int]:

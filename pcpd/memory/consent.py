@@ -56,7 +56,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PrincipalAccess:
     """One principal: its good tokens, its grants in force, and its last act as the audit trail has it."""
 
     principal: str
@@ -126,14 +126,14 @@ def take_back(memory: Memory, wish: Wish) -> dict[str, object]:
     return {"grants": int(taken)}
 
 
-def standings(memory: Memory) -> dict[str, object]:
-    """Tells of every principal with a token or a grant how it stands, and where the vault's state lies."""
+def principal_access(memory: Memory) -> dict[str, object]:
+    """Gives the tokens and grants of every principal that has some, and where the vault's state lies."""
     good = [row for row in token_rows.listing(memory.ledger) if row.revoked_at is None]
     access = memory.grants()
     names = sorted({row.principal for row in good} | {each.principal for each in access.grants})
     last = audit.last_acts(memory.ledger)
     rows = [
-        Standing(
+        PrincipalAccess(
             principal=name,
             tokens=tuple(row.id for row in good if row.principal == name),
             grants=tuple(_shown(each) for each in access.grants if each.principal == name),
@@ -161,7 +161,11 @@ def revoke(memory: Memory, *, principal: str | None, token: str | None) -> dict[
     look like a revocation.
     """
     if not principal and not token:
-        raise Usage("consent.nobody", "name a principal or a token to revoke")
+        raise Usage(
+            "consent.nobody",
+            "neither a principal nor a token is named",
+            hint="`pcpd grant` and `pcpd token list` show what can be revoked",
+        )
     revoked = token_rows.revoke(memory.ledger, token or principal or "")
     try:
         taken = memory.access.revoke(principal) if principal else 0

@@ -13,7 +13,7 @@ from pcpd.index import cursors, listing
 from pcpd.ledger import audit, proof, trail
 from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.proof import Proof
-from pcpd.ledger.trail import Sum
+from pcpd.ledger.trail import Activity
 from pcpd.memory import strangers
 from pcpd.memory.account import audited
 from pcpd.memory.memory import Caller, Memory
@@ -27,8 +27,10 @@ CHANGES = frozenset({"write_page", "edit_page", "move_page", "remove_page", "res
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Which rows are asked for; None does not ask. Times as pages write them; `page` by path, name or id.
+class AuditQuery:
+    """Which rows are wanted: those to which every value that is given here applies.
+
+    `page` names a page by path, name or id. Times are written as in pages.
 
     The outcome `refused` is every one but ok. `since` is inclusive, `until` exclusive.
     """
@@ -44,8 +46,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One row as it is told. `paths` has a path for each page that the row names, or None where it was erased.
+class AuditEntry:
+    """One row of the trail as it is shown.
+
+    `paths` has the path of each page that the row names, or None for one that was erased.
 
     For an agent `object_ids` are left out, and `paths` has only those of pages that it may see today: a row of a
     refusal may name a page that is there and that the agent was not told of.
@@ -68,22 +72,22 @@ class Told:
 class AuditList:
     """Some rows; the cursor for older ones, or None at the beginning; the position from which to follow."""
 
-    rows: tuple[Told, ...]
+    rows: tuple[AuditEntry, ...]
     cursor: str | None
     position: str
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What each principal did."""
+    """What each principal did, in numbers."""
 
-    principals: tuple[Sum, ...]
+    principals: tuple[Activity, ...]
 
 
 def rows(
     memory: Memory,
     caller: Caller,
-    asked: Asked,
+    asked: AuditQuery,
     *,
     cursor: str | None = None,
     after: str | None = None,
@@ -118,13 +122,17 @@ def rows(
     return AuditList(tuple(told), older, positions.write(end))
 
 
-def summary(memory: Memory, caller: Caller, asked: Asked) -> Summary:
+def summary(memory: Memory, caller: Caller, asked: AuditQuery) -> Summary:
     """Gives what each principal did, in sum. For the person. Raises as `rows` does."""
     if not caller.principal.is_controller:
-        raise Denied("access.denied", "the sum of what everybody did is for the person alone")
+        raise Denied(
+            "access.denied",
+            "only the person may see what everybody did",
+            hint="list your own rows instead: GET /vault/v1/audit",
+        )
     strangers.write_due(memory)
     wanted = _wanted(memory, caller, asked)
-    return Summary(tuple(trail.sums(memory.ledger, wanted, writes=CHANGES)) if wanted else ())
+    return Summary(tuple(trail.activity(memory.ledger, wanted, writes=CHANGES)) if wanted else ())
 
 
 def verify(memory: Memory) -> Proof:
@@ -154,7 +162,7 @@ def _number(positions: Positions, text: str | None) -> int | None:
     return cursors.refuse() if number is None else number
 
 
-def _wanted(memory: Memory, caller: Caller, asked: Asked) -> Filter | None:
+def _wanted(memory: Memory, caller: Caller, asked: AuditQuery) -> Filter | None:
     """Gives what to look for in the ledger; None where nothing can be found."""
     number = None if asked.page is None else _object_number(memory, caller, asked.page)
     if asked.page is not None and number is None:
@@ -186,7 +194,9 @@ def _object_number(memory: Memory, caller: Caller, text: str) -> int | None:
     return audit.object_number(memory.ledger, page)
 
 
-def _told(memory: Memory, caller: Caller, positions: Positions, found: Sequence[AuditRow]) -> list[Told]:
+def _told(
+    memory: Memory, caller: Caller, positions: Positions, found: Sequence[AuditRow]
+) -> list[AuditEntry]:
     paths = audit.object_paths(memory.ledger, {number for row in found for number in row.object_ids})
     is_person = caller.principal.is_controller
     if not is_person:
@@ -194,7 +204,7 @@ def _told(memory: Memory, caller: Caller, positions: Positions, found: Sequence[
             seen = listing.among(conn, memory.visible_to(caller), paths.values())
         paths = {number: path for number, path in paths.items() if path in seen}
     return [
-        Told(
+        AuditEntry(
             id=row.id if is_person else positions.write(row.number),
             at=row.at,
             principal=row.principal,

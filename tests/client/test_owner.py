@@ -269,7 +269,7 @@ def test_older_owner_hands_over(scene: Scene) -> None:
     time.then = [lambda: None, old.kill, lambda: made.append(scene.owner())]
     assert ensure(scene.root, scene.settings, time).version == __version__
     (asked,) = [each for each in old.asked if each.route == "handover"]
-    assert asked.json() == {"version": __version__, "reason": "newer client"}
+    assert asked.json() == {"version": __version__}
 
 
 def test_older_owner_that_stays_is_used(scene: Scene) -> None:
@@ -282,7 +282,7 @@ def test_newer_owner_is_used_as_it_is(scene: Scene) -> None:
     """The routes' version says what both understand."""
     newer = scene.owner(version="99.0")
     assert ensure(scene.root, scene.settings, Time()).version == "99.0"
-    assert not hand_over(owner.Owner(newer.folder, 1, "99.0", "v", is_ready=True), reason="test")
+    assert not hand_over(owner.Owner(newer.folder, 1, "99.0", "v", is_ready=True))
 
 
 def test_versions_are_compared_as_numbers() -> None:

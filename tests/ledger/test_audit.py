@@ -329,7 +329,7 @@ def test_the_trail_is_read_while_it_is_written(ledger: Ledger) -> None:
     with ledger.transaction() as tx:
         tx.execute("UPDATE audit SET principal = 'agent:other'")
         assert [row.principal for row in audit.rows(ledger)] == ["agent:claude"]
-        assert [each.principal for each in trail.sums(ledger, writes=())] == ["agent:claude"]
+        assert [each.principal for each in trail.activity(ledger, writes=())] == ["agent:claude"]
 
 
 def test_sums_tell_what_each_principal_did(ledger: Ledger) -> None:
@@ -345,11 +345,11 @@ def test_sums_tell_what_each_principal_did(ledger: Ledger) -> None:
             replace(ROW, principal="unknown", object_ids=(), outcome="http.no-token", counts={"refused": 40}),
         ],
     )
-    assert trail.sums(ledger, writes={"write_page"}) == [
-        trail.Sum("agent:b", 1, 1, 1, 3, "2026-11-30T12:00:00Z", "2026-12-02T00:00:00Z"),
-        trail.Sum("unknown", 0, 0, 40, 0, "2026-11-30T12:00:00Z", "2026-11-30T12:00:00Z"),
+    assert trail.activity(ledger, writes={"write_page"}) == [
+        trail.Activity("agent:b", 1, 1, 1, 3, "2026-11-30T12:00:00Z", "2026-12-02T00:00:00Z"),
+        trail.Activity("unknown", 0, 0, 40, 0, "2026-11-30T12:00:00Z", "2026-11-30T12:00:00Z"),
     ]
-    (one,) = trail.sums(ledger, Filter(since="2026-12-01", outcome="ok"), writes={"write_page"})
+    (one,) = trail.activity(ledger, Filter(since="2026-12-01", outcome="ok"), writes={"write_page"})
     assert (one.principal, one.reads, one.writes, one.pages) == ("agent:b", 0, 1, 2)
 
 

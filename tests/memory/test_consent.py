@@ -114,7 +114,7 @@ def test_with_a_broken_access_file_consent_begins_with_that(opened: Opened) -> N
     assert refused.value.code == "access.invalid"
     listed = consent.grants(opened.memory)
     assert "the last good one stays in force" in str(listed["notice"])
-    assert "the last good one stays in force" in str(consent.standings(opened.memory)["notice"])
+    assert "the last good one stays in force" in str(consent.principal_access(opened.memory)["notice"])
 
 
 def test_one_grant_is_taken_back_and_its_neighbours_stay(opened: Opened) -> None:
@@ -128,14 +128,14 @@ def test_one_grant_is_taken_back_and_its_neighbours_stay(opened: Opened) -> None
     assert consent.take_back(opened.memory, wide) == {"grants": 0}
 
 
-def test_standings_tell_of_good_tokens_grants_and_the_last_act(opened: Opened) -> None:
+def test_each_principal_is_told_with_its_good_tokens_grants_and_the_last_act(opened: Opened) -> None:
     """Revoked tokens are no longer good; somebody who never came has no last act."""
     made = consent.create_token(opened.memory, "agent:a", label="connect a")
     gone = consent.create_token(opened.memory, "agent:a")
     consent.revoke(opened.memory, principal=None, token=str(gone["id"]))
     consent.grant(opened.memory, consent.Wish("agent:b", ["read"]))
     read.list_pages(opened.memory, opened.agent("agent:b"))
-    rows = {row["principal"]: row for row in consent.standings(opened.memory)["principals"]}  # type: ignore[attr-defined]
+    rows = {row["principal"]: row for row in consent.principal_access(opened.memory)["principals"]}  # type: ignore[attr-defined]
     assert rows["agent:a"]["tokens"] == (made["id"],)
     assert (rows["agent:a"]["grants"], rows["agent:a"]["last_used"]) == ((), None)
     assert len(rows["agent:b"]["grants"]) == 1

@@ -11,13 +11,13 @@ from pcpd.errors import Denied, Invalid, NotFound, PcpError, Usage
 from pcpd.ledger import audit
 from pcpd.memory import read, strangers, trail, write
 from pcpd.memory.memory import Caller
-from pcpd.memory.trail import Asked, AuditList, Told
+from pcpd.memory.trail import AuditEntry, AuditList, AuditQuery
 from pcpd.pages.authorship import Proposed
 from pcpd.policy.grants import CATEGORIES, Grant
 from tests.vaults import Opened
 from tests.waiting import until
 
-ALL = Asked()
+ALL = AuditQuery()
 
 
 @pytest.fixture
@@ -37,12 +37,14 @@ def busy(opened: Opened) -> Opened:
     return opened
 
 
-def look(opened: Opened, caller: Caller | None = None, asked: Asked = ALL, **options: object) -> AuditList:
+def look(
+    opened: Opened, caller: Caller | None = None, asked: AuditQuery = ALL, **options: object
+) -> AuditList:
     """What a caller is told; the person where none is named."""
     return trail.rows(opened.memory, caller or opened.person, asked, **options)  # type: ignore[arg-type]
 
 
-def brief(rows: tuple[Told, ...]) -> list[tuple[str, str, str, tuple[str | None, ...]]]:
+def brief(rows: tuple[AuditEntry, ...]) -> list[tuple[str, str, str, tuple[str | None, ...]]]:
     """Who did what with which pages, and how it ended."""
     return [(row.principal, row.action, row.outcome, row.paths) for row in rows]
 
@@ -76,8 +78,8 @@ def test_an_agent_sees_its_own_rows_alone(busy: Opened) -> None:
     told = look(busy, a)
     assert {row.principal for row in told.rows} == {"agent:a"}
     assert len(told.rows) == 3
-    assert look(busy, a, Asked(principal="agent:b")).rows == ()
-    assert look(busy, a, Asked(principal="agent:a", outcome="refused")).rows == ()
+    assert look(busy, a, AuditQuery(principal="agent:b")).rows == ()
+    assert look(busy, a, AuditQuery(principal="agent:a", outcome="refused")).rows == ()
     assert {row.object_ids for row in told.rows} == {()}
     said = json.dumps(asdict(look(busy, a)))
     numbers = {row.id for row in audit.rows(busy.memory.ledger)}
@@ -101,8 +103,8 @@ def test_an_agent_sees_the_paths_that_it_may_see_today(busy: Opened) -> None:
     busy.memory.access.revoke("agent:a")
     busy.memory.access.grant(Grant("agent:a", ("personal",), CATEGORIES, ("read",)))
     assert [row.paths for row in look(busy, a).rows] == [("new",), (), ("boiler",)]
-    assert look(busy, a, Asked(page="secret")).rows == ()
-    assert [row.paths for row in look(busy, a, Asked(page="boiler", action="read_page")).rows] == [
+    assert look(busy, a, AuditQuery(page="secret")).rows == ()
+    assert [row.paths for row in look(busy, a, AuditQuery(page="boiler", action="read_page")).rows] == [
         ("boiler",)
     ]
     busy.memory.access.revoke("agent:a")
@@ -147,21 +149,21 @@ def test_an_agents_look_is_an_act_and_a_persons_is_none(busy: Opened) -> None:
 @pytest.mark.parametrize(
     ("asked", "numbers"),
     [
-        (Asked(principal="agent:b"), [4, 3]),
-        (Asked(action="read_page"), [4, 3, 2, 1]),
-        (Asked(channel="http"), [4, 3]),
-        (Asked(outcome="refused"), [3]),
-        (Asked(outcome="page.not-found"), [3]),
-        (Asked(page="boiler"), [4, 1]),
-        (Asked(page="boiler.md", principal="agent:a"), [1]),
-        (Asked(page="no such page"), []),
-        (Asked(since="2020-01-01"), [5, 4, 3, 2, 1]),
-        (Asked(until="2020-01-01T00:00:00+02:00"), []),
-        (Asked(since="9999-01-01"), []),
+        (AuditQuery(principal="agent:b"), [4, 3]),
+        (AuditQuery(action="read_page"), [4, 3, 2, 1]),
+        (AuditQuery(channel="http"), [4, 3]),
+        (AuditQuery(outcome="refused"), [3]),
+        (AuditQuery(outcome="page.not-found"), [3]),
+        (AuditQuery(page="boiler"), [4, 1]),
+        (AuditQuery(page="boiler.md", principal="agent:a"), [1]),
+        (AuditQuery(page="no such page"), []),
+        (AuditQuery(since="2020-01-01"), [5, 4, 3, 2, 1]),
+        (AuditQuery(until="2020-01-01T00:00:00+02:00"), []),
+        (AuditQuery(since="9999-01-01"), []),
     ],
     ids=str,
 )
-def test_rows_are_asked_for_by_what_they_say(busy: Opened, asked: Asked, numbers: list[int]) -> None:
+def test_rows_are_asked_for_by_what_they_say(busy: Opened, asked: AuditQuery, numbers: list[int]) -> None:
     """Pages by name, also those that are no more; times in any offset."""
     every = [row.id for row in look(busy).rows][::-1]
     assert [every.index(row.id) + 1 for row in look(busy, asked=asked).rows] == numbers
@@ -170,7 +172,7 @@ def test_rows_are_asked_for_by_what_they_say(busy: Opened, asked: Asked, numbers
 def test_a_page_that_was_removed_is_still_asked_for_by_its_path(busy: Opened) -> None:
     """Who read it while it was there is what the person wants to know."""
     write.remove_page(busy.memory, busy.person, "secret")
-    assert brief(look(busy, asked=Asked(page="secret")).rows) == [
+    assert brief(look(busy, asked=AuditQuery(page="secret")).rows) == [
         ("agent:b", "read_page", "page.not-found", ("secret",)),
         ("agent:a", "read_page", "ok", ("secret",)),
     ]
@@ -179,7 +181,7 @@ def test_a_page_that_was_removed_is_still_asked_for_by_its_path(busy: Opened) ->
 def test_a_time_that_is_none_is_refused(busy: Opened) -> None:
     """It is not taken for the beginning of the world."""
     with pytest.raises(Invalid) as caught:
-        look(busy, asked=Asked(since="yesterday"))
+        look(busy, asked=AuditQuery(since="yesterday"))
     assert caught.value.code == "time.invalid"
 
 
@@ -213,9 +215,9 @@ def test_the_trail_is_followed_from_a_position(busy: Opened) -> None:
     rest = look(busy, after=part.position)
     assert [row.action for row in rest.rows] == ["list_pages", "recent_pages"]
     assert look(busy, after=rest.position).rows == ()
-    of_b = look(busy, asked=Asked(principal="agent:b"), after=position, limit=1)
+    of_b = look(busy, asked=AuditQuery(principal="agent:b"), after=position, limit=1)
     assert len(of_b.rows) == 1
-    assert len(look(busy, asked=Asked(principal="agent:b"), after=of_b.position).rows) == 2
+    assert len(look(busy, asked=AuditQuery(principal="agent:b"), after=of_b.position).rows) == 2
     assert len(look(busy, after="").rows) == 11
 
 
@@ -269,7 +271,7 @@ def test_a_look_brings_out_refused_knocks(busy: Opened) -> None:
     for _ in range(3):
         strangers.note(busy.memory, "http.no-token", channel="http")
     busy.memory.clock = replace(clock, monotonic=lambda: clock.monotonic() + strangers.EVERY_S)
-    assert [row.counts["refused"] for row in look(busy, asked=Asked(action="knock")).rows] == [2, 1]
+    assert [row.counts["refused"] for row in look(busy, asked=AuditQuery(action="knock")).rows] == [2, 1]
 
 
 def test_the_sum_tells_what_each_principal_did(busy: Opened) -> None:
@@ -279,9 +281,9 @@ def test_the_sum_tells_what_each_principal_did(busy: Opened) -> None:
     assert (a.principal, a.reads, a.writes, a.refused, a.pages) == ("agent:a", 2, 1, 0, 3)
     assert (b.principal, b.reads, b.writes, b.refused, b.pages) == ("agent:b", 1, 0, 1, 1)
     assert (unknown.principal, unknown.refused) == ("unknown", 1)
-    (one,) = trail.summary(busy.memory, busy.person, Asked(page="secret", outcome="ok")).principals
+    (one,) = trail.summary(busy.memory, busy.person, AuditQuery(page="secret", outcome="ok")).principals
     assert (one.principal, one.reads) == ("agent:a", 1)
-    assert trail.summary(busy.memory, busy.person, Asked(page="none")).principals == ()
+    assert trail.summary(busy.memory, busy.person, AuditQuery(page="none")).principals == ()
     with pytest.raises(Denied):
         trail.summary(busy.memory, busy.agent("agent:a"), ALL)
 
@@ -308,7 +310,7 @@ def test_errors_are_of_the_tree(busy: Opened) -> None:
     """Whatever is asked for, nothing but errors that can be told comes out."""
     for text in ("", "\0", "\udc80", "../..", "x" * 5000, "[[", "'; DROP TABLE audit"):
         for caller in (busy.person, busy.agent("agent:a")):
-            for asked in (Asked(page=text), Asked(principal=text), Asked(action=text)):
+            for asked in (AuditQuery(page=text), AuditQuery(principal=text), AuditQuery(action=text)):
                 try:
                     look(busy, caller, asked)
                 except (PcpError, UnicodeEncodeError) as error:

@@ -6,10 +6,10 @@ import pytest
 
 from pcpd.errors import Denied, PcpError
 from pcpd.memory import read, trail, versions, write
-from pcpd.memory.trail import Asked
+from pcpd.memory.trail import AuditQuery
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
-from tests.hazards.conftest import Asked as Searches
+from tests.hazards.conftest import Asked
 from tests.vaults import Opened
 from tests.waiting import until
 
@@ -47,7 +47,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_what_a_page_links_to_is_fetched_by_nobody(opened: Opened, calls: list[object]) -> None:
     """Images, scripts, embeds and links are text: indexed, found, linked, read and committed without a look-up."""
     opened.save("remote.md", REMOTE)
-    ask = Searches(opened)
+    ask = Asked(opened)
     until(lambda: ask.found("zyxquartz"))
     page = read.read_page(opened.memory, opened.agent("agent:a", "read"), "remote")
     assert page.data == REMOTE.encode()
@@ -60,7 +60,7 @@ def test_what_a_page_links_to_is_fetched_by_nobody(opened: Opened, calls: list[o
 def test_what_an_agent_wrote_is_told_by_page_trail_and_history_and_can_be_taken_back(opened: Opened) -> None:
     """Who planted a text, where else they were, and the version before: all without trusting the agent."""
     opened.save("boiler.md", "Gas.\n")
-    ask = Searches(opened)
+    ask = Asked(opened)
     until(lambda: ask.found("gas"))
     ask.commit_all()
     (good,) = versions.log(opened.memory, opened.person, "boiler")
@@ -73,7 +73,7 @@ def test_what_an_agent_wrote_is_told_by_page_trail_and_history_and_can_be_taken_
     ask.commit_all()
     assert b"origin: agent" in read.read_page(opened.memory, opened.person, "planted").data
     assert b"agent:poisoner" in read.read_page(opened.memory, opened.person, "planted").data
-    told = trail.rows(opened.memory, opened.person, Asked(principal="agent:poisoner"))
+    told = trail.rows(opened.memory, opened.person, AuditQuery(principal="agent:poisoner"))
     assert {(row.action, row.paths) for row in told.rows} == {
         ("edit_page", ("boiler",)),
         ("write_page", ("planted",)),
@@ -114,7 +114,7 @@ def test_what_a_page_says_gives_no_rights(opened: Opened) -> None:
     text = "grants:\n  - {principal: agent:a, partitions: [work], rights: [read, write, review]}\n"
     write.write_page(opened.memory, agent, "access", Proposed(text))
     opened.save("mine.md", f"---\nrights: [write]\nprincipal: agent:a\npartition: work\n---\n{text}zyxmine\n")
-    until(lambda: Searches(opened).found("zyxmine"))
+    until(lambda: Asked(opened).found("zyxmine"))
     assert read.search(opened.memory, agent, "zyxmine").total == 0
     with pytest.raises(Denied):
         write.write_page(opened.memory, agent, "other", Proposed("Text.\n", partition="work"))
