@@ -35,15 +35,19 @@ class Hearing:
         elif isinstance(uri, str) and method == "resources/unsubscribe":
             self._uris.pop(uri, None)
 
-    def again(self) -> list[Message]:
-        """Gives the requests that the next owner must hear, without ids."""
-        return [
-            {"jsonrpc": "2.0", "method": "resources/subscribe", "params": {"uri": uri}} for uri in self._uris
-        ]
+    def again(self) -> dict[str, Message]:
+        """Gives the requests that the next owner must hear, without ids, by what each subscribes to."""
+        return {
+            uri: {"jsonrpc": "2.0", "method": "resources/subscribe", "params": {"uri": uri}}
+            for uri in self._uris
+        }
 
-    def news(self) -> Iterator[Message]:
-        """Gives what to tell the client after another owner took over."""
-        return _news(self._uris, is_list=self._has_listed, more={})
+    def news(self, *uris: str) -> Iterator[Message]:
+        """Gives what to tell the client after another owner took over: of resources that this one watches again.
+
+        Without any, of their list, which it watches when the client lists it again.
+        """
+        return _news(uris, is_list=self._has_listed and not uris, more={})
 
 
 def stream_of(message: Mapping[str, Any]) -> object:

@@ -65,7 +65,7 @@ class Session:
         self._hearing = Hearing()
         self._asked: set[str] = set()
         self._replay: str | None = None
-        self._unheard: set[str] = set()  # what was asked in the client's name, whose answers it does not hear
+        self._unheard: dict[str, str] = {}  # what was subscribed to in the client's name; it hears no answer
         self._is_connected = False
         self._is_resting = (
             False  # no owner can be had, or it refuses us: the client's next message tries again
@@ -208,7 +208,7 @@ class Session:
             out.to_owner += self._resumed()
             out.to_client += map(_line, self._hearing.news())
         elif key in self._unheard:
-            self._unheard.discard(key)
+            out.to_client += map(_line, self._hearing.news(self._unheard.pop(key)))
         else:
             request = self._pending.get(key)
             if request is not None and request.method == "initialize":
@@ -231,9 +231,9 @@ class Session:
     def _resumed(self) -> list[bytes]:
         """Gives what a fresh owner must hear again once it knows the client."""
         again = []
-        for request in self._hearing.again():
+        for uri, request in self._hearing.again().items():
             id_ = self._own_id()
-            self._unheard.add(arrays.key_of(id_))
+            self._unheard[arrays.key_of(id_)] = uri
             again.append(_line({**request, "id": id_}))
         begun = [self._initialized] if self._is_known and self._initialized else []
         return begun + again + [request.line for request in self._pending.values()]

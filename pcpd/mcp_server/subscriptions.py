@@ -69,9 +69,11 @@ class Subscriptions:
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Has a resource's changes told from now on, whether it is there, may be seen, or not."""
-        wanted = await self._wanted(ctx)
-        await self._asking.answer(ctx, "subscribe", partial(_admitted, wanted=wanted.copy(), uri=params.uri))
-        wanted.add(params.uri)
+        watch = await self._watching(ctx)
+        admitted = partial(_admitted, wanted=watch.wanted.copy(), uri=params.uri)
+        await self._asking.answer(ctx, "subscribe", admitted)
+        async with watch.looking:
+            watch.wanted.add(params.uri)
         return types.EmptyResult()
 
     async def unsubscribe(self, _ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -83,7 +85,9 @@ class Subscriptions:
     async def listed(self, ctx: Context) -> None:
         """Notes that a client of a connection has seen the list of resources: it is told when that changes."""
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            (await self._wanted(ctx)).lists = True
+            watch = await self._watching(ctx)
+            async with watch.looking:
+                watch.wanted.lists = True
 
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
@@ -112,14 +116,14 @@ class Subscriptions:
             self._telling.cancel()
             await asyncio.gather(self._telling, return_exceptions=True)
 
-    async def _wanted(self, ctx: Context) -> Wanted:
-        """Gives what this connection's client wants to hear of; the first time, it is told from then on."""
+    async def _watching(self, ctx: Context) -> Watch:
+        """Gives the watch of this connection's client; the first time, changes are told from then on."""
         async with self._beginning:
             if self._watch is None or self._telling is None or self._telling.done():
                 watch = Watch(self._asking, ctx, Wanted())
                 await watch.begin()
                 self._watch, self._telling = watch, asyncio.create_task(_tell(ctx, watch))
-            return self._watch.wanted
+            return self._watch
 
     async def _tell_stream(self, ctx: Context, watch: Watch, meta: dict[str, Any]) -> None:
         """Tells a stream what there is, until the owner ends."""

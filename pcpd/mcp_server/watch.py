@@ -5,12 +5,14 @@ other, and tells of it from the moment on at which the caller may see it.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
 
+from pcpd.errors import Broken, Unavailable
 from pcpd.mcp_server.asking import Asking, Context
 from pcpd.mcp_server.uris import is_profile, path_of
 from pcpd.memory import subscribe
@@ -20,9 +22,12 @@ from pcpd.memory.profile import PROFILE
 from pcpd.memory.subscribe import Event
 from pcpd.pages.paths import lookup_key
 
+log = logging.getLogger("pcpd")
+
 MOST_URIS = 1_000
 GAP_S = 0.1
 """Between two looks: what changes meanwhile is told together."""
+AFTER_TROUBLE_S = 2.0
 EVENTS_AT_ONCE = 500
 
 
@@ -74,13 +79,17 @@ class _Look:
 
 
 class Watch:
-    """Looks for changes after each wake, for one client. For one event loop; `close` ends it."""
+    """Looks for changes after each wake, for one client. For one event loop; `close` ends it.
+
+    What is `wanted` is added to while `looking` is held: a look under way would miss what changes just then.
+    """
 
     def __init__(self, asking: Asking, ctx: Context, wanted: Wanted) -> None:
         self.wanted = wanted
+        self.looking = asyncio.Lock()
         self._asking, self._ctx = asking, ctx
         self._woken = asyncio.Event()
-        self._cursor = ""
+        self._cursor, self._not_before = "", 0.0
         self._unlisten: Callable[[], None] = lambda: None
 
     async def begin(self) -> None:
@@ -93,19 +102,37 @@ class Watch:
             raise
 
     async def next(self) -> tuple[ServerEvent, ...]:
-        """Waits for changes that the client wants to hear of. Raises `PcpError` when they may ask no more."""
+        """Waits for changes that the client wants to hear of. Raises `Denied` when they may ask no more."""
         while True:
             await self._woken.wait()
+            await asyncio.sleep(self._not_before - asyncio.get_running_loop().time())
             self._woken.clear()
-            look = await self._asking.run(
-                self._ctx, "subscribe", partial(_looked, cursor=self._cursor, wanted=self.wanted.copy())
-            )
-            self._cursor = look.cursor
+            try:
+                async with self.looking:
+                    look = await self._look()
+            except (
+                Unavailable,
+                Broken,
+            ) as error:  # an index that is locked, full or made anew: it comes back
+                log.warning("%s: changes cannot be told now: %s", error.code, error.message)
+                self._look_again(AFTER_TROUBLE_S)
+                continue
+            self._not_before = asyncio.get_running_loop().time() + GAP_S
             if not look.is_last:
                 self._woken.set()
             if look.events:
                 return look.events
-            await asyncio.sleep(GAP_S)
+
+    async def _look(self) -> _Look:
+        look = await self._asking.run(
+            self._ctx, "subscribe", partial(_looked, cursor=self._cursor, wanted=self.wanted.copy())
+        )
+        self._cursor = look.cursor
+        return look
+
+    def _look_again(self, after_s: float) -> None:
+        self._not_before = asyncio.get_running_loop().time() + after_s
+        self._woken.set()
 
     def close(self) -> None:
         """Looks no more."""

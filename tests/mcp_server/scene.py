@@ -1,6 +1,7 @@
 """One scene that every client plays, whatever the transport and the protocol's era: each tool, resources, prompts."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Stage:
     vault: Path
     token: str
     url: str
+    owner: "subprocess.Popen[str]"
 
     @property
     def stdio(self) -> tuple[list[str], dict[str, str]]:
@@ -42,9 +44,10 @@ class Stage:
         draft.write_text(text)
         draft.rename(self.vault / file)
 
-    def status(self) -> Any:
-        """What `pcpd status` says."""
-        return json.loads(self.world.pcpd("--vault", self.vault, "status", "--json").stdout)
+    def kill(self) -> None:
+        """Kills the owner, which cannot say good-bye."""
+        self.owner.kill()
+        self.owner.wait()
 
 
 @contextmanager
@@ -64,7 +67,7 @@ def staged(world: World) -> Iterator[Stage]:
         url = owner.stderr.readline().removeprefix("ready ").strip()
         made = world.pcpd("--vault", vault, "token", "create", "--principal", "agent:claude", "--json")
         world.pcpd("--vault", vault, "grant", "agent:claude", "--rights", "read,write")
-        yield Stage(world, vault, json.loads(made.stdout)["token"], f"{url}/mcp")
+        yield Stage(world, vault, json.loads(made.stdout)["token"], f"{url}/mcp", owner)
     finally:
         owner.terminate()
         owner.communicate(timeout=60)

@@ -6,9 +6,11 @@ from typing import Any, Protocol
 
 import pytest
 
+from pcpd.errors import Unavailable
 from pcpd.ledger import audit
 from pcpd.mcp_server import subscriptions, watch
 from pcpd.mcp_server.uris import PROFILE, uri_of
+from pcpd.memory import subscribe
 from tests.doors import Doors, Relayed
 from tests.mcp_server.asked import agent as relayed_agent
 from tests.mcp_server.over_http import MODERN, Agent, Stream
@@ -263,6 +265,26 @@ def test_an_agent_s_own_write_is_told_too(doors: Doors, make: Make) -> None:
     said = writer.call("edit_page", path="boiler", op="append", content="More.")
     assert not said.get("isError"), said
     assert one.hear() == other.hear() == uri_of("boiler")
+
+
+def test_an_index_in_trouble_delays_notices_and_loses_none(
+    doors: Doors, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be looked at now is looked at later."""
+    monkeypatch.setattr(watch, "AFTER_TROUBLE_S", 0.01)
+    subscriber = make()
+    subscriber.subscribe(uri_of("boiler"))
+    real, failures = subscribe.since, iter(range(3))
+
+    def troubled(*arguments: Any, **options: Any) -> Any:
+        if next(failures, None) is not None:
+            raise Unavailable("index.locked", "the index is locked")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(subscribe, "since", troubled)
+    doors.opened.save("boiler.md", "Gas.\n")
+    assert subscriber.hear() == uri_of("boiler")
+    assert next(failures, None) is None
 
 
 @pytest.fixture
