@@ -153,9 +153,9 @@ class Patch:
             if name not in coming:
                 at = ours.by_name[name]
             elif at is None:
-                self._edit(first.start, first.start, f"{coming[name]}, ", rank=-1)
+                self._edit(first.start, first.start, f"{coming[name]}, ")
             else:
-                self._edit(at.end, at.end, f", {coming[name]}", rank=-1)
+                self._edit(at.end, at.end, f", {coming[name]}")
 
     def _moved(self, ours: Entries, theirs: Entries) -> frozenset[str]:
         """Gives lines of the base that now stand above what ours has added: both sides may have added below them."""

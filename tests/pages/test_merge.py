@@ -101,6 +101,11 @@ def test_changes_in_different_places_are_both_there_and_nothing_else_differs(
          "updated: 2026-01-06T08:00:00Z # t\n"),
         ("expires: 2026-01-05 # o\n", "expires: 2026-01-07 # o\n", "expires: 2026-01-06\n", "expires: 2026-01-07\n"),
         ("a: 1\n", "a: 1 # x\n", "a: 1 # y\n", "a: 1 # x # y\n"),
+        ("a: 1\nupdated: 2026-01-05\n", "a: 1\nupdated: 2026-01-06\n# end\n",
+         "n: 0\n# above\na: 1\nupdated: 2026-01-07\n", "n: 0\n# above\na: 1\nupdated: 2026-01-07\n# end\n"),
+        ("a: 1\nb: 2\nc: 3\nupdated: 2026-01-05\n", "a: 1\n# b\nb: 2\nupdated: 2026-01-06\n# end\n",
+         "a: 1\n# c\nc: 3\nupdated: 2026-01-07\n# all\n", "a: 1\n# c\n# b\nupdated: 2026-01-07\n# all\n# end\n"),
+        ("m: {a: , b: 1}\n", "m: {a: , b: 2}\n", "m: {a: x, n: 3, b: 1}\n", "m: {a: x, n: 3, b: 2}\n"),
         ("", "t: [b, a]\n", "t:\n  - a # x\n", "t:\n  - b\n  - a # x\n"),
         ("", "t:\n- a\n", "t: # why\n- a\n- b\n", "t: # why\n- a\n- b\n"),
         ("a: 1\n", "a: 2\nb: 3\n", "a: 2\nb: 3\nc: 4\n", "a: 2\nb: 3\nc: 4\n"),
@@ -162,6 +167,10 @@ def test_what_both_changed_clashes_and_a_preferred_side_decides(
         (("Last words.\n", "Last words.\n\nOurs.\n"), ("Last words.\n", "Last words.\n\nTheirs.\n")),
         (("The old boiler is in the cellar, and it works well enough.", "We know little about it."),
          ("well enough", "badly")),
+        (("Last words.\n", "My last words.\n\nOurs.\n"), ("Last words.\n", "Last words.\n\nTheirs.\n")),
+        (("boiler is in the cellar, and it works well enough.", "boiler was sold to a neighbour long ago."),
+         ("The old boiler is", "An old boiler is")),
+        (("cellar, and it works well enough.\n\n", "cellar, and it works well enough.\n"), ("old", "new")),
     ],
 )  # fmt: skip
 def test_text_that_both_changed_clashes_whoever_is_preferred(
@@ -186,6 +195,10 @@ def test_text_that_both_changed_clashes_whoever_is_preferred(
         (b"---\na: 1\n---", b"---\na: 2\n---", b"---\na: 1\n---\nx", b"---\na: 2\n---\nx"),
         (b"---\na: 1\n---\nx", b"---\na: 1\n---\nx\n", b"---\na: 2\n---\nx", b"---\na: 2\n---\nx\n"),
         (b"a\n", b"\xef\xbb\xbfa\n", b"a\nb\n", b"\xef\xbb\xbfa\nb\n"),
+        (b"a\n", b"a\nb\n", b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfa\nb\n"),
+        (b"\xef\xbb\xbfa\n", b"a\n", b"\xef\xbb\xbfa\nb\n", b"a\nb\n"),
+        (b"a\n\nb", b"A\n\nb", b"a\n\nc", b"A\n\nc"),
+        (b"a\n\nb\n", b"A\n\nb\n", b"a\n\nc", b"A\n\nc"),
         (b"a\nb\nc\n", b"a\r\nb\r\nc\r\n", b"a\nb\nc\nd\n", b"a\r\nb\r\nc\r\nd\r\n"),
         (b"a\r\nb\nc\r\n", b"a1\r\nb\nc\r\n", b"a\nb\nc\nd\n", b"a1\r\nb\nc\r\nd\r\n"),
         (b"---\na: [\n---\nx\n", b"---\na: [\n---\ny\n", b"---\na: [\n---\nx\nz\n", None),
@@ -226,11 +239,19 @@ def test_a_page_that_is_no_text_clashes_as_a_whole(other: bytes) -> None:
 
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
 def test_front_matter_that_no_rule_merges_clashes_as_a_whole(prefer: Side | None) -> None:
-    """An anchor that ours uses and theirs removes: no result would say what both meant."""
-    base, ours, theirs = head("a: &x 1\nb: 2\n"), head("a: &x 1\nb: *x\n"), head("b: 2\n")
-    merged = merge(base, ours, theirs, prefer=prefer)
-    assert [(clash.key, clash.chosen) for clash in merged.clashes] == [("---", prefer)]
-    assert merged.data == (None if prefer is None else ours if prefer == "ours" else theirs)
+    """An anchor that one side uses and the other removes or changes: no result would say what both meant."""
+    gone = head("a: &x 1\nb: 2\n"), head("a: &x 1\nb: *x\n"), head("b: 2\n")
+    other = head("a: &x 1\n"), head("a: &x 2\n"), head("a: &x 1\nb: *x\n")
+    for base, ours, theirs in (gone, other):
+        merged = merge(base, ours, theirs, prefer=prefer)
+        assert [(clash.key, clash.chosen) for clash in merged.clashes] == [("---", prefer)]
+        assert merged.data == (None if prefer is None else ours if prefer == "ours" else theirs)
+
+
+def test_a_merged_page_that_would_be_too_large_clashes() -> None:
+    """Two sides that each stay below the limit may go beyond it together."""
+    base, more = b"middle\n", b"x" * (6 * 1024 * 1024) + b"\n\n"
+    assert merge(base, more + base, base + b"\n" + more) == Merged(None, (Clash("", None, None, None),))
 
 
 def test_hostile_pages_come_to_an_end() -> None:
