@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pcpd.index.graph import Neighbour, Neighbours
 from pcpd.index.links import Edge, LinksAnswer
 from pcpd.index.search import Hit, Results
-from pcpd.mcp_server.budget import BYTES
 from pcpd.mcp_server.tool import Answer
 from pcpd.mcp_server.tools import BY_NAME
 from pcpd.memory import read, versions
@@ -22,7 +21,7 @@ from pcpd.memory.versions import PageVersion, PageVersions
 from pcpd.pages.model import Link
 from pcpd.pages.paths import PagePath
 from pcpd.policy.decide import Principal, Visibility
-from tests.mcp_server.asked import MARGIN, check, strict
+from tests.mcp_server.asked import BYTES, MARGIN, check, strict
 
 CALLER = Caller(Principal("agent:claude"), "mcp")
 MEMORY = cast("Memory", SimpleNamespace(visible_to=lambda _caller: Visibility(everything=True)))
