@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from zlib import crc32
 
 from pcpd.access.access_file import AccessFile
 from pcpd.errors import PcpError, Unavailable
@@ -29,6 +30,8 @@ from pcpd.vault.ignore import Ignore
 
 ATTACHMENT_LIMIT = 10 * 1024 * 1024
 INDEX_DAMAGED = "index.corrupt"
+EDIT_TURNS = 64
+"""Pages share a turn by chance, one pair in so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class Memory:
         self.listeners = Listeners()
         self.events_key = keys.get_or_create(media.ledger, "events")
         self.knocks = Knocks()
-        self.unversioned_edits = threading.Lock()
+        self._turns_to_edit = tuple(threading.Lock() for _ in range(EDIT_TURNS))
         self.mounts: frozenset[str] = frozenset()
         # Counts index transactions that changed something, so that checks see a moving target.
         self.applied = 0
@@ -117,6 +120,10 @@ class Memory:
         self.index.release()
         with self.index.transaction() as tx:
             yield tx
+
+    def turn_to_edit(self, page: object) -> threading.Lock:
+        """Gives what the edits of one page that name no version wait in, so that none waits for another page's."""
+        return self._turns_to_edit[crc32(str(page).casefold().encode("utf-8", "replace")) % EDIT_TURNS]
 
     def close(self) -> None:
         """Closes the media; the threads that use them have ended."""

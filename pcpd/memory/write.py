@@ -67,13 +67,15 @@ def edit_page(
 ) -> Written:
     """Applies edits to one page; bytes that no edit concerns stay. Raises like `write_page`, and `NotFound`.
 
-    Without `if_version` the edits are meant for whatever the page is: they wait for one another, and when an
-    editor changes the page underneath, they are made again on what it has become.
+    Without `if_version` the edits are meant for whatever the page is: those of one page wait for one another, and
+    when an editor changes the page underneath, they are made again on what it has become. No work is done for
+    whoever may not write there.
     """
 
     def attempt(doing: Doing) -> Written:
         page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
+        _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
         data = apply_edits(read.data, edits)
         if not caller.principal.is_controller and data != read.data:
             authorship.refuse_reserved(touched_keys(edits))
@@ -83,7 +85,7 @@ def edit_page(
     def act(doing: Doing) -> Written:
         if if_version is not None:
             return attempt(doing)
-        with memory.unversioned_edits:
+        with memory.turn_to_edit(present_page(memory, caller, path) or path):
             for _ in range(ATTEMPTS):
                 try:
                     return attempt(doing)

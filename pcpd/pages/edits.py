@@ -8,6 +8,9 @@ from pcpd.errors import Usage
 from pcpd.pages import body, frontmatter
 from pcpd.pages.frontmatter import Value
 
+MOST_EDITS = 100
+"""Edits of one request: each may take apart a front matter of the largest size, which takes a second."""
+
 Operation = Literal[
     "set", "remove", "append_item", "replace_section", "replace_text", "append", "prepend", "replace_body"
 ]
@@ -31,8 +34,15 @@ class Edit:
 def apply_edits(data: bytes, edits: Sequence[Edit]) -> bytes:
     """Gives the page's bytes after all edits; every byte that no edit concerns stays (product.md, promise 2).
 
-    Raises what `frontmatter` and `body` raise, and `Usage` for an operation that does not exist.
+    Raises what `frontmatter` and `body` raise, and `Usage` for an operation that does not exist and for more than
+    `MOST_EDITS`.
     """
+    if len(edits) > MOST_EDITS:
+        raise Usage(
+            "edit.too-many",
+            f"{len(edits)} edits came at once",
+            hint=f"send {MOST_EDITS} at most, or the whole page",
+        )
     for edit in edits:
         data = _apply(data, edit)
     return data

@@ -33,6 +33,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\
 _CLOCK = re.compile(r"[0-9TZ:.+-]+")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _SAFE_DIGITS = 15
+_DEEPEST = DEPTH_LIMIT - 4
 _MOMENTS = TIME_KEYS | {"at"}
 _SHARES = frozenset({"importance", "confidence"})
 
@@ -47,7 +48,7 @@ def written(value: Value, *, in_flow: bool = False) -> str:
 
 
 def _written(value: Value, in_flow: bool, depth: int) -> str:
-    if depth > DEPTH_LIMIT - 4:
+    if depth > _DEEPEST:
         raise _refused("is nested too deep")
     if isinstance(value, str):
         return _string(value, in_flow)
@@ -90,19 +91,22 @@ def parse_assignment(text: str) -> tuple[str, Value]:
     return key.strip(), _typed(value)
 
 
-def as_meant(key: str, value: Value) -> Value:
+def as_meant(key: str, value: Value, depth: int = 0) -> Value:
     """Gives `value` with moments (`updated`, `source.at`, …) and shares (`importance`) as `Plain`.
 
-    Pages write these without quotes; JSON has brought them as texts.
+    Pages write these without quotes; JSON has brought them as texts. Raises `Invalid` (`value.invalid`) for nesting
+    deeper than front matter may be.
     """
+    if depth > _DEEPEST:
+        raise _refused("is nested too deep")
     if isinstance(value, str):
         name = key.rpartition(".")[2]
         is_plain = (name in _MOMENTS and _is_date(value)) or (key in _SHARES and _DECIMAL.fullmatch(value))
         return Plain(value) if is_plain else value
     if isinstance(value, Mapping):
-        return {name: as_meant(name, item) for name, item in value.items()}
+        return {name: as_meant(name, item, depth + 1) for name, item in value.items()}
     if isinstance(value, Sequence):
-        return [as_meant("", item) for item in value]
+        return [as_meant("", item, depth + 1) for item in value]
     return value
 
 

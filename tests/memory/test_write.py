@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pcpd.errors import Conflict, Denied, Invalid, NotFound
+from pcpd.errors import Conflict, Denied, Invalid, NotFound, Usage
 from pcpd.history.versions import Version
 from pcpd.memory import carry_out, read, reconcile, upkeep, versions, write
 from pcpd.memory.doctor import status
 from pcpd.pages.authorship import Proposed
-from pcpd.pages.edits import Edit
+from pcpd.pages.edits import MOST_EDITS, Edit
 from tests.vaults import Opened
-from tests.waiting import until
+from tests.waiting import LONGEST_S, until
 
 
 class Died(Exception):
@@ -380,3 +380,39 @@ def test_many_who_append_at_once_without_naming_a_version_keep_all(opened: Opene
     with ThreadPoolExecutor(8) as many:
         list(many.map(append, words))
     assert sorted((opened.root / "log.md").read_text().split()[1:]) == sorted(words)
+
+
+def test_no_edit_is_tried_for_who_may_not_write_there(opened: Opened) -> None:
+    """Taking a page apart takes time, which an agent that may only read must not have spent at will."""
+    opened.save("note.md", "text\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
+    agent = opened.agent("agent:reader", "read")
+    with pytest.raises(Denied):
+        write.edit_page(opened.memory, agent, "note", [Edit("replace_section", "Not there", "x")])
+
+
+def test_more_edits_at_once_than_take_a_moment_are_refused(opened: Opened) -> None:
+    """Each of them may take a second on a front matter of the largest size."""
+    opened.save("note.md", "text\n")
+    edits = [Edit("set", f"x_key{number}", number) for number in range(MOST_EDITS + 1)]
+    with pytest.raises(Usage) as refused:
+        write.edit_page(opened.memory, opened.person, "note", edits)
+    assert refused.value.code == "edit.too-many"
+    assert write.edit_page(opened.memory, opened.person, "note", edits[:-1]).outcome == "replaced"
+
+
+def test_an_edit_waits_for_those_of_its_own_page_alone(opened: Opened) -> None:
+    """An agent whose edits of one page take long holds up nobody who edits another."""
+    opened.save("one.md", "1\n")
+    opened.save("two.md", "2\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 2)
+    with ThreadPoolExecutor(2) as others, opened.memory.turn_to_edit("one"):
+        waits = others.submit(
+            write.edit_page, opened.memory, opened.person, "ONE", [Edit("append", value="x\n")]
+        )
+        goes_on = others.submit(
+            write.edit_page, opened.memory, opened.person, "two", [Edit("append", value="x\n")]
+        )
+        assert goes_on.result(LONGEST_S).outcome == "replaced"
+        assert not waits.done()
+    assert waits.result(LONGEST_S).outcome == "replaced"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pcpd.errors import Usage
-from pcpd.pages.values import Plain, Value, parse_assignment, written
+from pcpd.errors import Invalid, Usage
+from pcpd.pages.values import Plain, Value, as_meant, parse_assignment, written
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,15 @@ def test_an_assignment_may_name_a_nested_key() -> None:
 def test_each_value_is_written_for_every_yaml(value: Value, text: str) -> None:
     """Quoted where YAML 1.1 or 1.2 would take it for something else, on one line."""
     assert written(value) == text
+
+
+@pytest.mark.parametrize("depth", [100, 900, 100_000])
+def test_what_is_nested_deeper_than_front_matter_may_be_is_refused(depth: int) -> None:
+    """However deep JSON brought it: it is refused where it is looked at first."""
+    value: Value = []
+    for _ in range(depth):
+        value = [value]
+    for look in (written, lambda deep: as_meant("x_key", deep)):
+        with pytest.raises(Invalid) as refused:
+            look(value)
+        assert refused.value.code == "value.invalid"
