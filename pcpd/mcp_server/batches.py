@@ -15,7 +15,7 @@ AT_A_TIME = 8
 
 _ARRAY = re.compile(rb"[ \t\r\n]*\[")
 
-Ask = Callable[[bytes], Awaitable[bytes | None]]
+Ask = Callable[[arrays.Message], Awaitable[bytes | None]]
 
 
 def is_batch(body: bytes) -> bool:
@@ -41,7 +41,7 @@ async def answered(body: bytes, ask: Ask) -> tuple[int, bytes]:
 
     async def asked(message: arrays.Message) -> bytes | None:
         async with turns:
-            return await ask(json.dumps(message).encode())
+            return await ask(message)
 
     async with asyncio.TaskGroup() as tasks:
         asking = [tasks.create_task(asked(message)) for message in taken.messages]

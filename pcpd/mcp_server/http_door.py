@@ -20,6 +20,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from pcpd.errors import Denied
+from pcpd.gate import arrays
 from pcpd.gate.knock import BODY_LIMIT, CALLER, Message, Receive, Scope, Send
 from pcpd.gate.threads import Threads
 from pcpd.ledger import tokens
@@ -36,6 +37,8 @@ AT_A_TIME = 8
 """Acts of one principal that run at a time where requests stand alone."""
 OPENING_LIMIT = 256 * 1024
 """Bytes of a request that opens a session."""
+LOOKED_AT = 1024 * 1024
+"""Bytes of a message whose id is looked at here."""
 LOOK_GAP_S = 0.2
 """Between two looks at which tokens are still good."""
 ALLOWED = "GET, POST, DELETE"
@@ -115,7 +118,7 @@ class HttpDoor:
             status, answer = await batches.answered(body, partial(_asked, session, scope))
             await _say(send, status, answer, ("mcp-session-id", session.id))
         else:
-            await session.handle(scope, again, send)
+            await _handed(session, scope, again, send, _id_in(body))
 
     def _made(self) -> tuple[Served, Subscriptions]:
         asking = Asking(self._memory, self._who, self._threads)
@@ -205,7 +208,34 @@ async def _again(bodies: Iterator[bytes], receive: Receive) -> Message:
     return await receive() if body is None else {"type": "http.request", "body": body, "more_body": False}
 
 
-async def _asked(session: Session, scope: Scope, message: bytes) -> bytes | None:
+async def _handed(session: Session, scope: Scope, receive: Receive, send: Send, number: object) -> None:
+    """Has a session answer one message; `number` is its id, where it is a request."""
+    if number is None:
+        await session.handle(scope, receive, send)
+        return
+    key = str(number)
+    if key in session.asked:
+        await _refuse(send, 400, types.INVALID_REQUEST, "this id is that of another request", number=number)
+        return
+    session.asked.add(key)
+    try:
+        await session.handle(scope, receive, send)
+    finally:
+        session.asked.discard(key)
+
+
+def _id_in(body: bytes) -> object:
+    """Gives the id of the request in a body, if it is one; of a large one it is not looked for."""
+    if len(body) > LOOKED_AT:
+        return None
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return message.get("id") if isinstance(message, dict) and "method" in message else None
+
+
+async def _asked(session: Session, scope: Scope, message: arrays.Message) -> bytes | None:
     """Has one message of an array served as if it had come alone; gives its answer."""
     pieces: list[bytes] = []
 
@@ -215,13 +245,16 @@ async def _asked(session: Session, scope: Scope, message: bytes) -> bytes | None
     async def collect(said: Message) -> None:
         pieces.append(said.get("body", b""))
 
-    await session.handle({**scope}, partial(_again, iter([message]), gone), collect)
+    again = partial(_again, iter([json.dumps(message).encode()]), gone)
+    await _handed(session, {**scope}, again, collect, message.get("id") if "method" in message else None)
     return b"".join(pieces) or None
 
 
-async def _refuse(send: Send, status: int, code: int, message: str, *, allow: str = "") -> None:
-    """Answers with an error of JSON-RPC that belongs to no request."""
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}).encode()
+async def _refuse(
+    send: Send, status: int, code: int, message: str, *, number: object = None, allow: str = ""
+) -> None:
+    """Answers with an error of JSON-RPC, to the request of that number if there is one."""
+    body = json.dumps(arrays.error(number if arrays.is_id(number) else None, message, code)).encode()
     await _say(send, status, body, ("allow", allow))
 
 

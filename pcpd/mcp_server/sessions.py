@@ -44,7 +44,11 @@ class Bearer:
 
 @dataclass
 class Session:
-    """One session. `busy` counts its requests and streams under way; `used` grows with each request."""
+    """One session. `busy` counts its requests and streams under way; `used` grows with each request.
+
+    `asked` are the ids of requests under way, as text: the transport tells `1` and `"1"` not apart, and would leave
+    the first of two requests of one id without an answer for ever.
+    """
 
     bearer: Bearer
     transport: StreamableHTTPServerTransport
@@ -52,6 +56,7 @@ class Session:
     subscriptions: Subscriptions
     busy: int = 0
     used: int = 0
+    asked: set[str] = field(default_factory=set)
 
     @property
     def id(self) -> str:

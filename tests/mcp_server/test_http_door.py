@@ -305,6 +305,36 @@ def test_cancelled_call_is_answered_as_cancelled(
     assert agent.say("ping")["result"] == {}
 
 
+@pytest.mark.parametrize("again", [7, "7", [7], ["7"]])
+def test_an_id_that_is_used_twice_at_a_time_hangs_nothing(
+    doors: Doors, agent: Agent, monkeypatch: pytest.MonkeyPatch, again: Any
+) -> None:
+    """The second request is refused, alone or in an array; the first one has its answer."""
+    let_go, running, real = threading.Event(), threading.Event(), read.search
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        running.set()
+        let_go.wait(LONGEST_S)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(read, "search", slow)
+    agent.begin("2025-03-26")
+    call = {**agent.request("tools/call", name="search_memory", arguments={"query": "heat"}), "id": 7}
+    answers: list[Any] = []
+    asking = threading.Thread(target=lambda: answers.append(agent.post(call)))
+    asking.start()
+    assert running.wait(LONGEST_S)
+    number = again[0] if isinstance(again, list) else again
+    ping = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+    said = agent.post([ping] if isinstance(again, list) else ping).json()
+    refused = said[0] if isinstance(again, list) else said
+    assert (refused["id"], refused["error"]["code"]) == (number, -32600)
+    let_go.set()
+    asking.join(LONGEST_S)
+    assert answers[0].json()["result"]["structuredContent"]["total"] == 1
+    assert agent.post(ping).json()["result"] == {}
+
+
 def test_progress_tokens_and_unknown_capabilities_are_taken(agent: Agent) -> None:
     """Whatever else a client says of itself or of a call."""
     params = {
