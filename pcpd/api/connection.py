@@ -5,12 +5,7 @@ import os
 import socket
 from typing import Any
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from pcpd.api.edge import EVERYWHERE
-from pcpd.api.errors import problem
-from pcpd.errors import Usage
+from pcpd.api.http1 import Http1
 from pcpd.gate import peer
 from pcpd.gate.knock import CALLER
 
@@ -25,8 +20,8 @@ STUCK_S = 60.0
 JOINED_BYTES = 64 * 1024
 
 
-class Connection(H11Protocol):
-    """HTTP/1.1 that hangs up on Unix socket peers that are another user's processes.
+class Connection(Http1):
+    """One that hangs up on Unix socket peers that are another user's processes.
 
     Any user of this machine may connect to loopback. Who has shown no valid token there is a stranger: only so many
     of them are kept, and none on whose connection nothing is asked for a while, so that they cannot use up the
@@ -69,18 +64,6 @@ class Connection(H11Protocol):
         if self._stuck is not None:
             self._stuck.cancel()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as uvicorn calls it
-        """Answers what is no request with a problem document, as everything is that is refused, and hangs up."""
-        refused = problem(Usage("http.malformed", "this is no HTTP request, or its head is too long"))
-        headers = [*refused.raw_headers, *EVERYWHERE, (b"connection", b"close")]
-        for event in (
-            h11.Response(status_code=refused.status_code, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=bytes(refused.body)),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
-
     def on_response_complete(self) -> None:
         """Waits for the next request."""
         self._has_called = self.is_caller
@@ -91,11 +74,6 @@ class Connection(H11Protocol):
     def is_caller(self) -> bool:
         """Tells whether a request on this connection, past or under way, came with a valid token (see `Gate`)."""
         return self._has_called or (self.cycle is not None and CALLER in self.cycle.scope["state"])
-
-    @property
-    def is_waiting(self) -> bool:
-        """Tells whether no request is under way."""
-        return self.cycle is None or self.cycle.response_complete
 
     def hang_up(self) -> None:
         """Cuts the connection."""
