@@ -4,8 +4,8 @@ Versions with a handshake have sessions (`sessions`); since 2026-07-28 each requ
 manager serves it. What the SDK does not do stands in front of both: JSON arrays, which are part of 2025-03-26, are
 taken apart and answered (`batches`), and a request that could only wait for ever is answered at once.
 
-The SDK's `TokenVerifier` and its middleware are not used: the gate verifies the token of every HTTP request, here
-as for the API, on both sockets, and writes refusals down.
+The SDK's middleware for tokens is not used: the gate checks the token of every request, here as for the API, on
+both sockets, and writes refusals down. What lasts longer than a request asks our `verifier` again.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from pcpd.mcp_server.asking import Asking, Context
 from pcpd.mcp_server.server import Served, build
 from pcpd.mcp_server.sessions import Bearer, Limits, Session, Sessions
 from pcpd.mcp_server.subscriptions import Streams, Subscriptions
+from pcpd.mcp_server.verifier import Verifier
 from pcpd.mcp_server.watch import listened
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
@@ -50,6 +51,7 @@ class HttpDoor:
 
     def __init__(self, memory: Memory, threads: Threads, limits: Limits = _LIMITS) -> None:
         self._memory, self._threads = memory, threads
+        self._verifier = Verifier(memory, threads)
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._streams = Streams()
         self._sessions = Sessions(self._made, lambda: memory.ledger.entropy(16).hex(), limits)
@@ -149,8 +151,7 @@ class HttpDoor:
                 await woken.wait()
                 woken.clear()
                 for bearer in self._sessions.bearers():
-                    verify = partial(tokens.verify, self._memory.ledger, bearer.token)
-                    if await self._threads.run(verify) is None:
+                    if await self._verifier.verify_token(bearer.token) is None:
                         await self._sessions.end_of(bearer)
                 await asyncio.sleep(LOOK_GAP_S)
         finally:
