@@ -119,7 +119,7 @@ def transaction(connection: sqlite3.Connection, *, store: str = "store") -> Gene
     """
     if connection.in_transaction:
         raise RuntimeError("a transaction is open already; pass it on instead of opening another")
-    with guarded(store, connection):
+    try:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield Transaction(connection)
@@ -130,6 +130,8 @@ def transaction(connection: sqlite3.Connection, *, store: str = "store") -> Gene
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    except sqlite3.Error as error:
+        _raise_broken(error, store, _file_of(connection))
 
 
 @contextmanager

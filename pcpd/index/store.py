@@ -7,8 +7,7 @@ be made again from the vault; a file that is damaged or of another schema is thr
 
 import re
 import sqlite3
-from collections.abc import Generator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Self
 
@@ -86,14 +85,12 @@ class Index:
         """Commits what is held; scopes commit on their own again. Does nothing where nothing is held."""
         self.writer.release()
 
-    @contextmanager
-    def reader(self) -> Generator[sqlite3.Connection]:
+    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
         """Gives a read-only connection at one point in time: what commits meanwhile is not seen.
 
         Raises `Unavailable`: `index.busy` when all stay in use for 10 s, `index.closed` after `close`.
         """
-        with self.readers.reader() as connection:
-            yield connection
+        return self.readers.reader()
 
     def begin_rebuild(self) -> "Index":
         """Makes an empty index beside this one, to be filled and handed to `swap`, or to `discard`."""

@@ -19,6 +19,7 @@ LOOKED_BACK = 100_000
 """Rows among which a principal's last act is looked for: a trail may have millions."""
 
 COLUMNS = "number, id, at, principal, action, channel, categories, outcome, object_ids, counts, duration_ms"
+_sorted = json.JSONEncoder(sort_keys=True).encode
 _ADD = f"INSERT INTO audit ({COLUMNS}, mac) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 
 
@@ -215,7 +216,7 @@ def _columns(row: AuditRow, number: int, id_: str) -> tuple[chain.Column, ...]:
         json.dumps(row.categories),
         row.outcome,
         json.dumps(row.object_ids),
-        json.dumps(dict(row.counts), sort_keys=True),
+        _sorted(dict(row.counts)),
         float(row.duration_ms),
     )
 

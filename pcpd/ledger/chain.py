@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 Column = str | int | float
 
+_payload = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
 
 def first_head(key: bytes, trail_id: str) -> bytes:
     """Gives the mac that the first row of a trail follows."""
@@ -18,8 +20,7 @@ def first_head(key: bytes, trail_id: str) -> bytes:
 
 def mac_of(key: bytes, before: bytes, columns: Sequence[Column]) -> bytes:
     """Gives a row's mac; `columns` are all others as they are stored, in the table's order."""
-    payload = json.dumps(columns, ensure_ascii=True, separators=(",", ":"))
-    return hmac.digest(key, before + payload.encode(), "sha256")
+    return hmac.digest(key, before + _payload(columns).encode(), "sha256")
 
 
 def seal_of(key: bytes, rows: int, head: bytes) -> bytes:

@@ -92,9 +92,10 @@ class Ledger:
         cut may take the last moments. Raises `Broken` (`ledger.full`, `.read-only`, `.locked`, `.corrupt`).
         """
         level = "FULL" if durable else "NORMAL"
-        with self.lock, _advised(), sqlite.guarded(STORE, self.path):
+        with self.lock, _advised():
             if level != self._level:
-                self._connection.execute(f"PRAGMA synchronous = {level}")
+                with sqlite.guarded(STORE, self.path):
+                    self._connection.execute(f"PRAGMA synchronous = {level}")
                 self._level = level
             with sqlite.transaction(self._connection, store=STORE) as transaction:
                 yield transaction
