@@ -143,7 +143,7 @@ _EDGE: Mapping[str, Schema] = {
     **SOURCE,
 }
 
-LINKED: tuple[Tool, ...] = (
+LINKS: tuple[Tool, ...] = (
     Tool(
         "page_links",
         "Show links",

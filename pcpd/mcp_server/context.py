@@ -82,7 +82,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 _SHAPE = Shape(_row, _line)
 
-AROUND: tuple[Tool, ...] = (
+CONTEXT: tuple[Tool, ...] = (
     Tool(
         "describe_context",
         "Describe the context",

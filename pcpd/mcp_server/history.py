@@ -119,7 +119,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 _SHAPE = Shape(_row, _line)
 
-PAST: tuple[Tool, ...] = (
+HISTORY: tuple[Tool, ...] = (
     Tool(
         "page_history",
         "Show a page's history",
