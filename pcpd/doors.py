@@ -144,7 +144,7 @@ class Doors:
             from pcpd.api.app import build
             from pcpd.api.caller import Served
             from pcpd.api.serve import serve
-            from pcpd.gate.threads import Threads
+            from pcpd.gate.threads import Shares
 
             served = Served(
                 memory=self._memory,
@@ -152,7 +152,7 @@ class Doors:
                 hand_over=self._hand_over,
                 end=self._end,
                 until=self._stop.wait,
-                threads=Threads(DOOR_THREADS, "api"),
+                threads=Shares(DOOR_THREADS, "api"),
             )
             return serve, build(served, self._mcp_over_http)
 

@@ -19,7 +19,7 @@ import pytest
 from pcpd.api.app import build
 from pcpd.api.caller import Served
 from pcpd.api.serve import serve
-from pcpd.gate.threads import Threads
+from pcpd.gate.threads import Shares, Threads
 from pcpd.ledger import tokens
 from pcpd.mcp_server.http_door import HttpDoor
 from pcpd.mcp_server.relay_door import RelayDoor
@@ -106,7 +106,7 @@ class Doors:
             hand_over=self._hand_over,
             end=lambda: self.ended.append(True),
             until=self._ended,
-            threads=Threads(THREADS, "api"),
+            threads=Shares(THREADS, "api"),
         )
 
     def _hand_over(self, version: str) -> bool:

@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Request
 from pcpd.api.answers import Json, answer
 from pcpd.errors import Denied, Unavailable, Usage
 from pcpd.gate.knock import CALLER
-from pcpd.gate.threads import Threads
+from pcpd.gate.threads import Shares
 from pcpd.memory.account import one_call
 from pcpd.memory.memory import Caller, Memory
 
@@ -25,7 +25,7 @@ KEY_LIMIT = 200
 class Served:
     """What the doors see of the owner: its memory, how `status` describes it, how to make it hand over.
 
-    `until` returns when the owner ends.
+    `until` returns when the owner ends. `agent` is who asks this request, empty where that is the person.
     """
 
     memory: Memory
@@ -33,7 +33,8 @@ class Served:
     hand_over: Callable[[str], bool]
     end: Callable[[], None]
     until: Callable[[], Awaitable[object]]
-    threads: Threads
+    threads: Shares
+    agent: str = ""
 
     def is_ready(self) -> bool:
         """Tells whether the first scan is done."""
@@ -45,12 +46,12 @@ def owner_and_caller(request: Request) -> tuple[Served, Caller]:
 
     For the routes that are asked most: FastAPI takes a noticeable time to resolve each dependency.
     """
-    return cast("Served", request.app.state.owner), _knocked(request)
+    return _served_to(request), _knocked(request)
 
 
 async def owner_of(request: Request) -> Served:
     """Gives the owner that serves a request."""
-    return cast("Served", request.app.state.owner)
+    return _served_to(request)
 
 
 async def caller_of(request: Request, idempotency_key: Annotated[str, Header()] = "") -> Caller:
@@ -79,6 +80,15 @@ async def person_of(request: Request) -> Caller:
     return caller
 
 
+def _served_to(request: Request) -> Served:
+    """Gives the owner as it serves who calls: an agent has its own share of the threads."""
+    owner = cast("Served", request.app.state.owner)
+    caller: Caller | None = request.scope["state"].get(CALLER)
+    if caller is None or caller.principal.is_controller:
+        return owner
+    return replace(owner, agent=caller.principal.name)
+
+
 def _knocked(request: Request) -> Caller:
     return cast("Caller", request.scope["state"][CALLER])
 
@@ -94,7 +104,7 @@ async def in_thread(owner: Served, act: Callable[[], T], *, before_ready: bool =
         with one_call():
             return act()
 
-    return await owner.threads.run(call)
+    return await owner.threads.run(call, owner.agent)
 
 
 async def answered(owner: Served, act: Callable[[], object], *, before_ready: bool = False) -> Json:

@@ -98,7 +98,9 @@ async def refused(request: Request, error: PcpError, status: int | None = None) 
         owner = cast("Served", request.app.state.owner)
         route = request.scope.get("route")
         action = str(getattr(route, "name", "")) or "request"
-        await owner.threads.run(lambda: note_refusal(owner.memory, caller, action, error))
+        await owner.threads.run(
+            lambda: note_refusal(owner.memory, caller, action, error), caller.principal.name
+        )
     return problem(error, status)
 
 

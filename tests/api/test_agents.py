@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from pcpd.memory.bases import part_mark
 from pcpd.policy.grants import CATEGORIES, Grant
-from tests.doors import Answer, Doors
-from tests.waiting import until
+from tests.doors import THREADS, Answer, Doors
+from tests.waiting import LONGEST_S, until
 
 PERSONS = "---\ntitle: Boiler\n---\n# Boiler\n\nGas.\n\n## Price\n\nHigh.\n"
 Ask = Callable[..., Answer]
@@ -229,3 +230,24 @@ def test_pages_that_nobody_reviewed_are_hidden_and_what_is_given_says_where_it_c
     seen = doors.vault("GET", "pages/claim", headers=reviewer, tcp=True)
     assert (seen.headers["pcp-origin"], seen.headers["pcp-review"]) == ("agent", "proposed")
     assert json.loads(doors.vault("GET", "pages", headers=plain, tcp=True).data)["total"] == 0
+
+
+def _under_way(doors: Doors) -> int:
+    """How many requests the owner answers now, this one among them."""
+    said = doors.ask("GET", "/metrics").data.decode()
+    return int(said.partition("\npcpd_http_requests_open ")[2].partition("\n")[0])
+
+
+def test_what_it_asks_at_once_holds_up_neither_the_person_nor_other_agents(world: tuple[Doors, Ask]) -> None:
+    """More calls than there are threads, and all of them wait: the others are answered meanwhile."""
+    doors, ask = world
+    edit = {"edits": [{"op": "append", "value": "more"}]}
+    other = {"Authorization": f"Bearer {doors.token('agent:other')}"}
+    with ThreadPoolExecutor(2 * THREADS) as many:
+        with doors.opened.memory.turn_to_edit("boiler"):
+            waiting = [many.submit(ask, "PATCH", "pages/boiler", body=edit) for _ in range(2 * THREADS)]
+            until(lambda: _under_way(doors) > 2 * THREADS)
+            assert doors.vault("GET", "status").status == 200
+            assert doors.vault("GET", "pages", headers=other, tcp=True).json()["total"] == 0
+            assert not any(each.done() for each in waiting)
+        assert all(each.result(LONGEST_S).status == 200 for each in waiting)

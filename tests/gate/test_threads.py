@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pcpd.gate.threads import Threads
+from pcpd.gate.threads import Shares, Threads
 from tests.waiting import LONGEST_S, until
 
 
@@ -126,3 +126,42 @@ def test_an_act_that_outlives_its_loop_ends_quietly() -> None:
     may_go_on.set()
     thread.join(LONGEST_S)
     assert not thread.is_alive()
+
+
+def test_no_agent_takes_all_threads_and_none_takes_the_persons() -> None:
+    """One has half of those for agents at most, however much it asks; what the person asks waits for no agent."""
+
+    async def main() -> None:
+        shares, may_go_on = Shares(4, "door-f"), threading.Event()
+        held = [
+            asyncio.ensure_future(shares.run(lambda: may_go_on.wait(LONGEST_S), "agent:one"))
+            for _ in range(9)
+        ]
+        async with asyncio.timeout(LONGEST_S):
+            assert await shares.run(lambda: 2, "agent:two") == 2
+            held += [
+                asyncio.ensure_future(shares.run(lambda: may_go_on.wait(LONGEST_S), "agent:two"))
+                for _ in range(9)
+            ]
+            assert await shares.run(lambda: 3) == 3
+        may_go_on.set()
+        assert all(await asyncio.gather(*held))
+
+    asyncio.run(main())
+
+
+def test_an_agent_that_hangs_up_has_its_share_back_when_its_acts_have_ended() -> None:
+    """Not before: asking and hanging up again and again takes no more threads than waiting."""
+
+    async def main() -> None:
+        shares, may_go_on = Shares(2, "door-g"), threading.Event()
+        gone = asyncio.ensure_future(shares.run(lambda: may_go_on.wait(LONGEST_S), "agent:one"))
+        await shares.run(lambda: None, "agent:two")
+        gone.cancel()
+        after = asyncio.ensure_future(shares.run(lambda: 1, "agent:one"))
+        await shares.run(lambda: None, "agent:two")
+        assert not after.done()
+        may_go_on.set()
+        assert await after == 1
+
+    asyncio.run(main())
