@@ -2,7 +2,7 @@
 
 Lines of JSON-RPC go in, lines come out; no socket is known here. Kept are: the client's `initialize` (said
 again to the next owner, whose answer nobody else sees), requests without an answer (asked again), what the client
-wants to hear of (`hearing`), and the owner's own questions (answers to a dead owner are dropped). Arrays of
+wants to hear of (`subscriptions`), and the owner's own questions (answers to a dead owner are dropped). Arrays of
 messages are taken apart, and their answers held back until all are there. Each `tools/call` gets a key in its
 `_meta`, by which the ledger recognises a write that was asked twice. Source: architecture.md, *The owner*.
 """
@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pcpd.client import unwelcome
-from pcpd.client.hearing import Hearing, Message, news_of_stream, stream_of
+from pcpd.client import unauthorized
+from pcpd.client.subscriptions import Message, Subscriptions, news_of_stream, stream_of
 from pcpd.gate import arrays
 from pcpd.gate.arrays import Arrays
 
@@ -62,7 +62,7 @@ class Session:
         self._is_known = False  # whether some owner has answered `initialize`
         self._pending: dict[str, _Pending] = {}
         self._arrays = Arrays()
-        self._hearing = Hearing()
+        self._subscriptions = Subscriptions()
         self._asked: set[str] = set()
         self._replay: str | None = None
         self._unheard: dict[str, str] = {}  # what was subscribed to in the client's name; it hears no answer
@@ -79,7 +79,7 @@ class Session:
     @property
     def is_listening(self) -> bool:
         """Tells whether the client wants to hear of changes, for which an owner is worth being looked for."""
-        return not self._is_resting and (bool(self._hearing) or bool(self._pending))
+        return not self._is_resting and (bool(self._subscriptions) or bool(self._pending))
 
     @property
     def backlog(self) -> int:
@@ -150,7 +150,7 @@ class Session:
         answers: list[bytes] = []
         for key, request in list(self._pending.items()):
             said = json.loads(request.line)
-            answer = unwelcome.line(json.loads(key), request.method, said.get("params"), text)
+            answer = unauthorized.line(json.loads(key), request.method, said.get("params"), text)
             self._is_known |= request.method == "initialize"
             self._answer(key, answer, answers)
         return answers
@@ -206,15 +206,15 @@ class Session:
         elif key == self._replay:
             self._replay = None
             out.to_owner += self._resumed()
-            out.to_client += map(_line, self._hearing.news())
+            out.to_client += map(_line, self._subscriptions.news())
         elif key in self._unheard:
-            out.to_client += map(_line, self._hearing.news(self._unheard.pop(key)))
+            out.to_client += map(_line, self._subscriptions.news(self._unheard.pop(key)))
         else:
             request = self._pending.get(key)
             if request is not None and request.method == "initialize":
                 self._is_known = "result" in message
             if request is not None and "result" in message:
-                self._hearing.answered(request.method, request.uri)
+                self._subscriptions.answered(request.method, request.uri)
             self._answer(key, line, out.to_client)
 
     def _is_told_again(self, message: Message, out: Out) -> bool:
@@ -231,7 +231,7 @@ class Session:
     def _resumed(self) -> list[bytes]:
         """Gives what a fresh owner must hear again once it knows the client."""
         again = []
-        for uri, request in self._hearing.again().items():
+        for uri, request in self._subscriptions.again().items():
             id_ = self._own_id()
             self._unheard[arrays.key_of(id_)] = uri
             again.append(_line({**request, "id": id_}))

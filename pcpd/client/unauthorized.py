@@ -1,6 +1,6 @@
-"""What a client hears that has no good token: the session begins, and every answer says how the person can let it in.
+"""What a client without a valid token is answered: its session begins, and each answer says how it can be let in.
 
-An error to `initialize` ends in a log that nobody reads; a server with one tool, whose text the agent passes on,
+An error to `initialize` would end in a log that nobody reads. A server with one tool, whose text the agent passes on,
 reaches the person. Pure. The owner decides who is refused; nothing of the vault is known here.
 """
 
@@ -51,7 +51,7 @@ def _tool(text: str) -> Message:
 
 
 def _era(params: Message, *, listed: bool = False) -> Message:
-    """Gives what results of the protocol without handshake must say besides."""
+    """Gives the further keys that a result must have in the protocol versions without a handshake."""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or _MODERN not in meta:
         return {}

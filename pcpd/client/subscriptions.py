@@ -1,7 +1,7 @@
-"""What a client has asked to hear of, so that it hears of it from the next owner too. Pure.
+"""What a client has subscribed to, so that the next owner hears of it and goes on sending notices. Pure.
 
 Versions with a handshake subscribe to resources one by one; since 2026-07-28 one request is a whole stream. What
-changed while no owner watched is not known to anybody: the client is told that all of it may have.
+changed while there was no owner is not known to anybody: the client is told that all of it may have changed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ STREAM = "io.modelcontextprotocol/subscriptionId"
 Message = dict[str, Any]
 
 
-class Hearing:
+class Subscriptions:
     """The subscriptions of one session with a handshake."""
 
     def __init__(self) -> None:
