@@ -33,7 +33,7 @@ def build(served: Served, mcp: App) -> App:
 
 
 def routes(served: Served) -> FastAPI:
-    """Gives the routes alone, without who may knock."""
+    """Gives the app with all routes and their owner, without the gate in front of it."""
     app = ownerless()
     app.state.owner = served
     app.state.methods = methods_of(app.routes)
@@ -44,7 +44,7 @@ def routes(served: Served) -> FastAPI:
 
 
 def ownerless() -> FastAPI:
-    """Gives the routes with nothing behind them, as they can be described."""
+    """Gives the app with all routes and no owner behind them, which is enough to describe the API."""
     app = FastAPI(
         title="pcpd",
         version=__version__,
@@ -60,7 +60,15 @@ def ownerless() -> FastAPI:
     app.add_exception_handler(RequestValidationError, on_malformed)
     app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)
     app.add_exception_handler(HTTPException, on_no_route)
-    for door in (pages, search, upkeep, history, events, consent, audit):  # those first that are asked most
+    for door in (
+        pages,
+        search,
+        upkeep,
+        history,
+        events,
+        consent,
+        audit,
+    ):  # tried in this order: the ones asked most come first
         app.include_router(door.router, prefix=PREFIX)
     for own in (metrics, openapi):
         app.include_router(own.router)

@@ -29,14 +29,22 @@ def base_in(header: str | None) -> str | None:
         return None
     tags = _tags(header)
     if len(tags) != 1:
-        raise Usage("http.malformed", "If-Match takes the entity tag of one version")
+        raise Usage(
+            "http.malformed",
+            "If-Match takes the entity tag of one version",
+            hint='send the `ETag` of the answer in which you read the page, such as "3b0c8f…"',
+        )
     return tags[0].removesuffix(_JSON)
 
 
 def makes_only(header: str | None) -> bool:
     """Tells whether `If-None-Match: *` says that nothing may be replaced. Raises `Usage` for any other."""
     if header is not None and header.strip() != _ANY:
-        raise Usage("http.malformed", "If-None-Match takes `*` alone where something is written")
+        raise Usage(
+            "http.malformed",
+            "If-None-Match takes `*` alone where something is written",
+            hint="send `If-None-Match: *` to make a page, or `If-Match` to replace one",
+        )
     return header is not None
 
 

@@ -114,7 +114,11 @@ async def write_page(
     """
     version, is_new = base_in(if_match), makes_only(if_none_match)
     if version is not None and is_new:
-        raise Usage("http.malformed", "If-Match and If-None-Match: * contradict each other")
+        raise Usage(
+            "http.malformed",
+            "If-Match and If-None-Match: * contradict each other",
+            hint="send If-Match to replace a page, If-None-Match: * to make one",
+        )
     body = await request.body()
 
     def act() -> Written:
@@ -191,4 +195,6 @@ def _text(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise Invalid("page.content", f"the text is not UTF-8 at byte {error.start}") from None
+        raise Invalid(
+            "page.content", f"the text is not UTF-8 at byte {error.start}", hint="send it in UTF-8"
+        ) from None

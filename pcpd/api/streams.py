@@ -18,28 +18,29 @@ BEAT_S = 15.0
 MOST = 96
 """Streams at a time, fewer than the connections over loopback, so that calls always find a way in."""
 MOST_OF_ONE = 32
+"""Streams of one principal at a time."""
 LOOKS = 2
 """Threads that look for changes, so that a burst of them delays no call."""
 
 
 class Waiting:
-    """One stream's wake-up: `rings` when something may have changed, `beats` when it is time to show life."""
+    """What one stream waits for: that something may have changed, or that it is time for a sign of life (a beat)."""
 
     def __init__(self) -> None:
-        self.beats = False
+        self._is_beat = False
         self._woken = asyncio.Event()
 
     def wake(self, *, beat: bool = False) -> None:
-        """Wakes the stream."""
-        self.beats = self.beats or beat
+        """Wakes the stream; `beat` when it is time for a sign of life."""
+        self._is_beat = self._is_beat or beat
         self._woken.set()
 
     async def sleep(self) -> bool:
         """Waits for the next wake-up, or the one that came since the last; tells whether it was a beat."""
         await self._woken.wait()
         self._woken.clear()
-        beats, self.beats = self.beats, False
-        return beats
+        was_beat, self._is_beat = self._is_beat, False
+        return was_beat
 
 
 class Streams:
@@ -60,7 +61,8 @@ class Streams:
 
     @contextmanager
     def place(self, principal: str) -> Iterator[Waiting]:
-        """Gives one more stream its wake-up. Raises `Unavailable` (`events.too-many`)."""
+        """Counts one more stream while the body runs, and gives what it waits for. Raises `Unavailable`
+        (`events.too-many`)."""
         mine = Counter(self._waiting.values())[principal]
         if len(self._waiting) >= MOST or mine >= MOST_OF_ONE:
             raise Unavailable(
@@ -90,7 +92,10 @@ class Streams:
             self._timer.cancel()
 
     def _hop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Called on the thread that changed something; what comes before the loop has heard rings once."""
+        """Passes a wake-up on to the event loop, from the thread that changed something.
+
+        Further ones that come before the loop has taken the first are one with it.
+        """
         if not self._is_rung:
             self._is_rung = True
             loop.call_soon_threadsafe(self._ring)

@@ -66,9 +66,11 @@ def shown(read: PageRead, wanted: Wanted) -> Response:
 
 
 def _part(read: PageRead, wanted: Wanted) -> bytes:
-    """Gives the bytes that are asked for. A section is that of its heading, without the heading."""
+    """Gives the bytes of the page, or the text below one heading without the heading itself."""
     if wanted.outline and wanted.section is not None:
-        raise Usage("http.malformed", "`outline` and `section` are two ways to read: send one of them")
+        raise Usage(
+            "http.malformed", "`outline` and `section` cannot be asked for together", hint="send one of them"
+        )
     return read.data if wanted.section is None else body.section(read.data, wanted.section).encode()
 
 

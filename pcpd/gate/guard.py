@@ -1,7 +1,8 @@
-"""The gate in front of every HTTP door: who may knock is decided before any route runs, and every refusal noted.
+"""The gate in front of every HTTP door: before any route runs it decides whether a request may pass.
 
-Also who says so (`credentials`), on all but a closed list of routes; on the owner's Unix socket (0600, same user
-by peer credentials) that is the person.
+It also finds out who calls (`credentials`): on every route but a short list of open ones a request must show a token,
+or come by the owner's Unix socket (0600, same user by peer credentials), which makes it the person's. Every refusal
+is noted for the audit trail.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ Refusal = Callable[[PcpError, int], App]
 
 
 class Doorkeeper(Protocol):
-    """Tells who calls, and has refusals written down."""
+    """What the gate needs to know who calls, and to have refusals written down."""
 
     async def caller(self, knock: Knock) -> object:
         """Gives who knocks. Raises `Denied`."""

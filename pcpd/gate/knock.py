@@ -1,10 +1,12 @@
 """What the gate looks at in one HTTP request, and why it may not pass, whoever sends it.
 
-A request must name this machine as its host, so that a name which a web page had pointed here (rebinding) is not
-served. It must come from no web page but one of this owner itself: an `Origin` other than that, a browser's word
-that another site asks (`Sec-Fetch-Site`), and every question whether a page might ask (a preflight) are refused.
-It must be of a size that a request can have, and its body of a kind that the route reads: none that a web page
-can send without a preflight, on a route that takes JSON.
+- Its host must be this machine. A web page can have a name of its own point here (DNS rebinding); such a name is
+  refused.
+- It must not come from a web page of somebody else. Refused are an `Origin` that is not this owner itself, a request
+  that the browser says comes from another site (`Sec-Fetch-Site`), and every preflight.
+- Its URL, headers and body must be within bounds.
+- Its body must be of a kind that the route reads. A route that takes JSON takes nothing that a web page can send
+  without a preflight.
 """
 
 import re

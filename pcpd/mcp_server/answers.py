@@ -86,7 +86,8 @@ def more(cursor: str | None) -> list[str]:
 
 
 def place(cursor: str | None) -> int:
-    """Gives where a list that is made anew for each answer goes on: its cursor counts rows.
+    """Gives the number of the row at which a list goes on. For lists that are worked out anew for each answer, whose
+    cursor is simply that number.
 
     Raises `Invalid` (`cursor.invalid`).
     """

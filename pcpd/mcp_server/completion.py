@@ -32,7 +32,11 @@ class Completion:
 def _completed(memory: Memory, caller: Caller, params: types.CompleteRequestParams) -> list[str]:
     name, value = params.argument.name, params.argument.value
     if len(value) > VALUE_LIMIT:
-        raise Usage("resource.argument", f"the value is longer than {VALUE_LIMIT} characters")
+        raise Usage(
+            "resource.argument",
+            f"the value is longer than {VALUE_LIMIT} characters",
+            hint="send the beginning of a path",
+        )
     if isinstance(params.ref, types.ResourceTemplateReference):
         if params.ref.uri != TEMPLATE or name != "path":
             raise Usage("resource.argument", "there is no such template or variable", hint=f"use {TEMPLATE}")

@@ -131,7 +131,11 @@ def _checked(prompt: _Prompt, given: Arguments) -> dict[str, str]:
                 hint=f"it has: {', '.join(known)}",
             )
         if len(value) > ARGUMENT_LIMIT:
-            raise Usage("prompt.argument", f"`{name}` is longer than {ARGUMENT_LIMIT} characters")
+            raise Usage(
+                "prompt.argument",
+                f"`{name}` is longer than {ARGUMENT_LIMIT} characters",
+                hint="shorten it, or write it as a page with write_page",
+            )
     arguments = {name: value.strip() for name, value in given.items() if value.strip()}
     for name, _, is_needed in prompt.arguments:
         if is_needed and name not in arguments:

@@ -1,7 +1,7 @@
-"""What changes of what one client wants to hear of, told as far as they may know when it is told.
+"""Looks for changes of the pages that one client has subscribed to. What it is told follows from its grants then.
 
-A subscription says nothing about its page: one to a page that is absent, or outside the grants, is taken like any
-other, and tells of it from the moment on at which the caller may see it.
+Subscribing tells nothing about a page. A subscription to a page that is absent, or outside the grants, is accepted
+like any other, and brings notices from the moment on at which the caller may see the page.
 """
 
 import asyncio

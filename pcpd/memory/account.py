@@ -72,7 +72,10 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
 
 @contextmanager
 def one_call() -> Iterator[None]:
-    """Knows, within one thread, whether an error that leaves the body belongs to an act that has its row already."""
+    """Runs one call on one thread. Marks an error that leaves the body if an act in it has written its audit row.
+
+    So the door that catches the error can tell (`is_accounted`), and writes no second row.
+    """
     rows: list[bool] = []
     before = _ROWS.set(rows)
     try:
@@ -86,7 +89,7 @@ def one_call() -> Iterator[None]:
 
 
 def is_accounted(error: BaseException) -> bool:
-    """Tells whether a call that failed so within `one_call` has its audit row, or could not get one."""
+    """Tells whether the call that raised this error within `one_call` has its audit row, or tried to write it."""
     return _ACCOUNTED in getattr(error, "__notes__", ())
 
 

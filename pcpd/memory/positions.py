@@ -1,8 +1,8 @@
-"""Positions in what happened, as ids that tell nothing but where their reader left off.
+"""Opaque ids for places in a numbered sequence (changes, audit rows): a reader sends one back to go on from there.
 
-An id is the number of a change, with the epoch of its index and a digest of who reads and what they may see, put
-through a permutation of 128 bits under a key of this device. So gaps do not show, no id can be made up, and an
-id of another index, another reader or other grants is told from one of this reader's.
+An id is the number, with the epoch of its sequence and a digest of who reads and what they may see, encrypted as one
+block of 128 bits under a key of this device. So a reader cannot see gaps between numbers, which would tell of what
+they may not see, and cannot make ids up. An id of another index, another reader or other grants is recognised as such.
 """
 
 import base64

@@ -101,7 +101,9 @@ def rows(
     with audited(memory, caller, ACTION) as note:
         if cursor is not None and after is not None:
             raise Usage(
-                "audit.both-ways", "a cursor leads to older rows, `after` to newer ones: send one of them"
+                "audit.both-ways",
+                "`cursor` leads to older rows and `after` to newer ones, so they cannot be sent together",
+                hint="send one of them",
             )
         if caller.principal.is_controller:
             strangers.write_due(memory)

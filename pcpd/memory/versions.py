@@ -237,6 +237,10 @@ def _refuse_unknown(memory: Memory, caller: Caller, path: str) -> None:
 
 
 def controller_only(caller: Caller) -> None:
-    """Raises `Denied`: past versions are for the person alone, until each is judged by its own facts (pages.md §4)."""
+    """Raises `Denied` for an agent: these acts do not judge each version by its own facts, as `history` does."""
     if not caller.principal.is_controller:
-        raise Denied("access.denied", f"{caller.principal.name} may not read history here")
+        raise Denied(
+            "access.denied",
+            f"{caller.principal.name} may not do this: it is for the person alone",
+            hint="an agent can list and read the versions of one page",
+        )
