@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -75,11 +74,8 @@ class Asking:
 
         turn = self._turn(ctx)
         await turn.acquire()
-        acting = asyncio.ensure_future(self._threads.run(run))
-        acting.add_done_callback(partial(_ended, turn))
-        return await asyncio.shield(
-            acting
-        )  # who cancels waits no longer, but has this turn until the act ends
+        # Who cancels waits no longer, but has this turn until the act ends.
+        return await self._threads.run(run, then=turn.release)
 
     async def answer(self, ctx: Context, name: str, act: Callable[[Memory, Caller], T]) -> T:
         """Gives what an act gives; a failure becomes the protocol's error, with our code and hint in its data."""
@@ -99,12 +95,6 @@ def told(error: Exception) -> PcpError:
     if not isinstance(error, PcpError):
         log.exception("a request over MCP met a fault", exc_info=error)
     return as_told(error)
-
-
-def _ended(turn: asyncio.Semaphore, acting: "asyncio.Future[object]") -> None:
-    turn.release()
-    if not acting.cancelled():
-        acting.exception()  # nobody may be left to ask for it
 
 
 def _known(ctx: Context, caller: Caller) -> Caller:
