@@ -60,15 +60,8 @@ def ownerless() -> FastAPI:
     app.add_exception_handler(RequestValidationError, on_malformed)
     app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)
     app.add_exception_handler(HTTPException, on_no_route)
-    for door in (
-        pages,
-        search,
-        upkeep,
-        history,
-        events,
-        consent,
-        audit,
-    ):  # tried in this order: the ones asked most come first
+    # Routes are tried in this order: the ones that are asked most come first.
+    for door in (pages, search, upkeep, history, events, consent, audit):
         app.include_router(door.router, prefix=PREFIX)
     for own in (metrics, openapi):
         app.include_router(own.router)
