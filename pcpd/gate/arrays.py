@@ -4,7 +4,7 @@ Pure. Every transport takes arrays apart and serves their messages one by one; `
 """
 
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ MOST = 100
 """Messages of one array."""
 INVALID_REQUEST = -32600
 KEY_LIMIT = 200
+_NO_MESSAGE = "not a JSON-RPC 2.0 message"
 
 Message = dict[str, Any]
 
@@ -41,13 +42,23 @@ def fault_of(entries: Sequence[object]) -> str:
     return f"an array holds {MOST} messages at most" if len(entries) > MOST else ""
 
 
-def parts(entries: Sequence[object], in_use: Container[str] = ()) -> Parts:
-    """Takes an array apart. `in_use` holds the keys of requests that wait for their answers already."""
+def parts(
+    entries: Sequence[object],
+    in_use: Container[str] = (),
+    *,
+    is_message: Callable[[Message], bool] = lambda _: True,
+) -> Parts:
+    """Takes an array apart. `in_use` holds the keys of requests that wait for their answers already.
+
+    `is_message` knows what the transport cannot take for a message, whatever it looks like.
+    """
     taken = Parts([], [])
     seen: set[str] = set()
     for entry in entries:
         message: Message = entry if isinstance(entry, dict) else {}
         number, fault = message.get("id"), _fault(message)
+        if not fault and not is_message(message):
+            fault = _NO_MESSAGE
         if not fault and "method" in message and number is not None:
             key = key_of(number)
             fault = "this id is that of another request" if key in seen or key in in_use else ""
@@ -114,12 +125,12 @@ class Arrays:
 def _fault(entry: Message) -> str:
     """Says what is wrong with one entry; empty where it is a message."""
     if entry.get("jsonrpc") != "2.0":
-        return "not a JSON-RPC 2.0 message"
+        return _NO_MESSAGE
     if "method" not in entry:
         is_answer = is_id(entry.get("id")) and ("result" in entry) != ("error" in entry)
-        return "" if is_answer else "not a JSON-RPC 2.0 message"
+        return "" if is_answer else _NO_MESSAGE
     if not isinstance(entry["method"], str) or ("id" in entry and not is_id(entry["id"])):
-        return "not a JSON-RPC 2.0 message"
+        return _NO_MESSAGE
     if not isinstance(entry.get("params", {}), dict):
-        return "not a JSON-RPC 2.0 message"
+        return _NO_MESSAGE
     return "initialize stands alone, not in an array" if entry["method"] == "initialize" else ""

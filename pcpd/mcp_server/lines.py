@@ -145,7 +145,7 @@ class _Link:
         if fault := arrays.fault_of(entries):
             await self._say(_error(None, types.INVALID_REQUEST, fault))
             return []
-        parts = arrays.parts(entries, in_use=self._open)
+        parts = arrays.parts(entries, in_use=self._open, is_message=_is_message)
         await self._say(self._arrays.begin(parts))
         size = len(line) // len(entries)
         return [(types.jsonrpc_message_adapter.validate_python(each), size) for each in parts.messages]
@@ -182,6 +182,14 @@ class _Link:
         if line is not None:
             self._writer.write(line + b"\n")
             await self._writer.drain()
+
+
+def _is_message(entry: arrays.Message) -> bool:
+    try:
+        types.jsonrpc_message_adapter.validate_python(entry)
+    except ValueError:
+        return False
+    return True
 
 
 def _message_in(line: bytes) -> types.JSONRPCMessage | bytes:

@@ -196,6 +196,29 @@ def test_an_array_is_answered_with_an_array(greeted: Callable[..., Relayed]) -> 
     assert relayed.request("ping")["result"] == {}
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"jsonrpc": "2.0", "id": 1, "result": "no object"},
+        {"jsonrpc": "2.0", "id": 1, "error": "no object"},
+        {"jsonrpc": "2.0", "id": "\ud800", "method": "ping"},
+        {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"\ud800": 1}},
+    ],
+)
+def test_what_only_looks_like_a_message_in_an_array_costs_itself_alone(
+    greeted: Callable[..., Relayed], entry: Any
+) -> None:
+    """It has its error, the others are answered, and the connection goes on."""
+    relayed = greeted("2025-03-26")
+    relayed.send([entry, {"jsonrpc": "2.0", "id": 2, "method": "ping"}])
+    said = relayed.hear()
+    assert [(each["id"], each["error"]["code"]) for each in said if "error" in each] == [
+        (entry["id"], -32600)
+    ]
+    assert [each["id"] for each in said if "result" in each] == [2]
+    assert relayed.request("ping")["result"] == {}
+
+
 def test_an_array_that_asks_nothing_has_no_answer(greeted: Callable[..., Relayed]) -> None:
     """Neither has one whose requests are cancelled; one without end has an error."""
     relayed = greeted("2025-03-26")
