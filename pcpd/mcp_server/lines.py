@@ -148,7 +148,7 @@ class _Link:
         parts = arrays.parts(entries, in_use=self._open, is_message=_is_message)
         await self._say(self._arrays.begin(parts))
         size = len(line) // len(entries)
-        return [(types.jsonrpc_message_adapter.validate_python(each), size) for each in parts.messages]
+        return [(_as_alone(each), size) for each in parts.messages]
 
     async def counted(self, message: types.JSONRPCMessage, size: int) -> SessionMessage:
         """Gives a message as the SDK takes it; a request waits here until there is room for it."""
@@ -186,10 +186,15 @@ class _Link:
 
 def _is_message(entry: arrays.Message) -> bool:
     try:
-        types.jsonrpc_message_adapter.validate_python(entry)
-    except ValueError:
+        _as_alone(entry)
+    except (ValueError, RecursionError):
         return False
     return True
+
+
+def _as_alone(entry: arrays.Message) -> types.JSONRPCMessage:
+    """Gives a message of an array as if it had come alone: half of a surrogate pair is not taken there either."""
+    return types.jsonrpc_message_adapter.validate_json(json.dumps(entry), by_name=False)
 
 
 def _message_in(line: bytes) -> types.JSONRPCMessage | bytes:

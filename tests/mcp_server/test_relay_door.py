@@ -202,7 +202,7 @@ def test_an_array_is_answered_with_an_array(greeted: Callable[..., Relayed]) -> 
         {"jsonrpc": "2.0", "id": 1, "result": "no object"},
         {"jsonrpc": "2.0", "id": 1, "error": "no object"},
         {"jsonrpc": "2.0", "id": "\ud800", "method": "ping"},
-        {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"\ud800": 1}},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\ud800"}},
     ],
 )
 def test_what_only_looks_like_a_message_in_an_array_costs_itself_alone(
