@@ -80,9 +80,8 @@ def what_next(pcpd: Path, vault: Path, *, word: str) -> str:
         f"  {start} search {word}\n"
         f"  {start} status\n"
         f"  {start} log\n\n"
-        "To let an agent in (docs/tour.md shows each step):\n\n"
-        f"  {start} grant agent:claude --rights read,write\n"
-        f"  {start} mcp config --principal agent:claude --new-token\n\n"
+        "To let an agent in (it lists the clients that it knows; docs/connect.md tells more):\n\n"
+        f"  {start} connect\n\n"
         "Ctrl-C ends pcpd.\n"
     )
 

@@ -58,7 +58,7 @@ _SPELLED = {
     "if-none-match": "If-None-Match",
     "last-event-id": "Last-Event-ID",
 }
-_NONE = re.compile(r"\bNone\b")
+_NONE = re.compile(r"(?<!-)\bNone\b(?!-)")
 _TEXT_KINDS = ("text/markdown", "text/plain")
 _BEARER = """\
 `pcpd connect` or `pcpd token create` makes one. On the owner's Unix socket a request without one is the person's.

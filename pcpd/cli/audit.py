@@ -1,12 +1,10 @@
 """The command that shows what agents did: audit."""
 
 import json
-import re
 import select
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -14,6 +12,7 @@ import click
 
 from pcpd.cli import output, progress
 from pcpd.cli.invocation import Invocation, command, page_argument
+from pcpd.cli.moments import moment
 from pcpd.cli.output import counted, line, plain, say, styled
 from pcpd.errors import Usage
 
@@ -26,18 +25,6 @@ KEY_BESIDE = (
     "What this cannot show: the key lies beside the trail, so a program of yours that knows pcpd could write a trail "
     "anew, or take the whole ledger away."
 )
-
-_AGO = re.compile(r"(\d{1,6})(min|m|h|d|w)", re.ASCII)
-_UNITS = {"min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
-
-def _moment(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    """Gives a time as the owner takes it; `2h` and the like are so long before now."""
-    ago = _AGO.fullmatch(text or "")
-    if ago is None:
-        return text
-    moment = datetime.now(UTC) - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @command("audit", short_help="Show what agents did, and who was refused")
@@ -56,9 +43,9 @@ def _moment(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
 )
 @click.option("--page", metavar="PAGE", help="Only acts that touched that page.")
 @click.option(
-    "--since", metavar="TIME", callback=_moment, help="From then on: a date, a time, or 30m, 2h, 3d, 1w ago."
+    "--since", metavar="TIME", callback=moment, help="From then on: a date, a time, or 30m, 2h, 3d, 1w ago."
 )
-@click.option("--until", metavar="TIME", callback=_moment, help="Before then.")
+@click.option("--until", metavar="TIME", callback=moment, help="Before then.")
 @click.option(
     "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show at most this many."
 )
@@ -86,6 +73,8 @@ def audit_command(
     if follow + summary + verify > 1 or (cursor and (follow or summary or verify)):
         raise Usage("cli.usage", "choose one of --follow, --summary, --verify and --cursor")
     if verify:
+        if any(asked.values()):
+            raise Usage("cli.usage", "--verify looks at the whole trail, and takes no filter")
         return _verify(invocation)
     if asked["page"]:
         asked["page"] = page_argument(invocation.root(), asked["page"])

@@ -7,6 +7,7 @@ import click
 
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command, joined, page_argument
+from pcpd.cli.moments import moment
 from pcpd.cli.output import counted, line, plain, say, styled
 from pcpd.errors import Usage
 
@@ -72,13 +73,22 @@ def list_command(
 
 
 @command("recent", short_help="List pages, the newest first")
+@click.option(
+    "--since",
+    metavar="TIME",
+    callback=moment,
+    help="Only from then on: a date, a time, or 30m, 2h, 3d, 1w ago.",
+)
 @limited
 @continued
 @complete
-def recent_command(invocation: Invocation, limit: int, cursor: str | None, *, is_all: bool) -> None:
+def recent_command(
+    invocation: Invocation, limit: int, cursor: str | None, since: str | None, *, is_all: bool
+) -> None:
     """List pages, the newest first"""
+    asked = {"since": since} if since else {}
     _show_pages(
-        invocation, _gather(invocation, "recent", "pages", {}, limit=limit, cursor=cursor, is_all=is_all)
+        invocation, _gather(invocation, "recent", "pages", asked, limit=limit, cursor=cursor, is_all=is_all)
     )
 
 

@@ -67,7 +67,7 @@ def test_every_option_is_asked_for(scene: Scene, pcpd: Pcpd) -> None:
     }  # fmt: skip
     done = pcpd("audit", *(part for name, value in options.items() for part in (f"--{name}", value)))
     assert done.status == 0, done.err
-    assert last(owner.asked).query == options
+    assert last(owner.asked).query == options | {"since": "2026-11-30T00:00:00Z"}
     pcpd("audit")
     assert last(owner.asked).query == {"limit": "20"}
     pcpd("audit", "--page", f"{scene.root}/notes/a.md")
@@ -84,6 +84,24 @@ def test_since_may_be_so_long_ago(scene: Scene, pcpd: Pcpd, text: str, seconds: 
     pcpd("audit", "--since", text)
     asked = datetime.fromisoformat(last(owner.asked).query["since"])
     assert before <= asked + timedelta(seconds=seconds) <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("command", ["audit", "recent"])
+def test_what_is_no_time_is_a_usage_error_that_names_every_form(
+    scene: Scene, pcpd: Pcpd, command: str
+) -> None:
+    """And nothing is asked of the owner."""
+    owner = scene.owner(http=trail)
+    done = pcpd(command, "--since", "gestern")
+    assert done.status == 2
+    assert all(form in done.err for form in ("2026-01-05,", "2026-01-05T10:00:00Z", "2h"))
+    assert not [asked for asked in owner.asked if asked.route in {"audit", "recent"}]
+
+
+def test_the_whole_trail_is_verified_or_none(scene: Scene, pcpd: Pcpd) -> None:
+    """A filter beside --verify would look as if only those rows had been checked."""
+    scene.owner(http=trail)
+    assert pcpd("audit", "--verify", "--principal", "agent:a").status == 2
 
 
 def test_an_empty_trail_says_so(scene: Scene, pcpd: Pcpd) -> None:
@@ -109,7 +127,10 @@ def test_the_sum_is_a_line_a_principal(scene: Scene, pcpd: Pcpd) -> None:
     }  # fmt: skip
     owner = scene.owner(http=lambda asked: ok({"principals": [total]}))
     assert pcpd("audit", "--summary", "--since", "2026-01-01").text == "agent:a\t3\t1\t2\t4\t2026\t2027\n"
-    assert (last(owner.asked).route, last(owner.asked).query) == ("audit/summary", {"since": "2026-01-01"})
+    assert (last(owner.asked).route, last(owner.asked).query) == (
+        "audit/summary",
+        {"since": "2026-01-01T00:00:00Z"},
+    )
     assert pcpd("audit", "--summary", "--json").json() == {"principals": [total]}
 
 
