@@ -14,7 +14,7 @@ from pcpd.api.answers import Json
 from pcpd.api.paths import address_of
 from pcpd.errors import Usage
 from pcpd.memory.bases import part_mark
-from pcpd.memory.read import PageRead
+from pcpd.memory.named import PageRead
 from pcpd.pages import body
 
 MARKDOWN = "text/markdown"

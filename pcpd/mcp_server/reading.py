@@ -16,7 +16,7 @@ from pcpd.mcp_server.tool import Answer, Tool, boolean, integer, maybe, rows, st
 from pcpd.memory import read
 from pcpd.memory.bases import part_mark
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import PageRead
+from pcpd.memory.named import PageRead
 from pcpd.pages import body
 from pcpd.pages.markdown import Heading
 

@@ -17,8 +17,8 @@ from pcpd.mcp_server.subscriptions import Subscriptions
 from pcpd.mcp_server.uris import PROFILE, TEMPLATE, is_profile, no_resource, path_of, uri_of
 from pcpd.memory import read
 from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.named import PageRead
 from pcpd.memory.profile import Profile, read_profile, sees_profile
-from pcpd.memory.read import PageRead
 
 MARKDOWN = "text/markdown"
 PAGES_LISTED = 50

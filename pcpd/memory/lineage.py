@@ -14,7 +14,7 @@ from pcpd.history.versions import Version
 from pcpd.memory.account import Note
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import file_named, found_page, is_page, no_page
+from pcpd.memory.named import file_named, found_page, is_page, no_page
 from pcpd.pages.page import SIZE_LIMIT, parse
 from pcpd.pages.paths import PagePath, kind_of
 from pcpd.pages.times import from_ns, to_z

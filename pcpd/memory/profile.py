@@ -6,7 +6,7 @@ from pcpd.errors import NotFound
 from pcpd.index import listing as page_rows
 from pcpd.memory.account import audited
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import PageRead, found_page
+from pcpd.memory.named import PageRead, found_page
 
 PROFILE = "profile"
 

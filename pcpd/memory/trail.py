@@ -17,8 +17,8 @@ from pcpd.ledger.trail import Activity
 from pcpd.memory import strangers
 from pcpd.memory.account import audited
 from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.named import present_page
 from pcpd.memory.positions import Positions
-from pcpd.memory.read import present_page
 from pcpd.pages.times import normal_time
 
 ACTION = "read_audit"

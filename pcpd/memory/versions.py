@@ -17,7 +17,8 @@ from pcpd.memory.account import audited
 from pcpd.memory.facts import facts_of
 from pcpd.memory.lineage import MOST_VERSIONS, Line, Moment
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import Fit, file_named, found_page, no_page
+from pcpd.memory.named import file_named, found_page, no_page
+from pcpd.memory.read import Fit
 from pcpd.pages.page import Page, parse
 from pcpd.pages.paths import PagePath, kind_of
 

@@ -13,7 +13,7 @@ from pcpd.memory.carry_out import Doing, Step, Written, carry_out, once
 from pcpd.memory.dangling import broken, linked
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import file_named, is_page, no_page, page_at, present_page
+from pcpd.memory.named import file_named, is_page, no_page, page_at, present_page
 from pcpd.memory.versions import controller_only, past_version
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed

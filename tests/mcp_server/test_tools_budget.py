@@ -16,7 +16,7 @@ from pcpd.mcp_server.tool import Answer
 from pcpd.mcp_server.tools import BY_NAME
 from pcpd.memory import read, versions
 from pcpd.memory.memory import Caller, Memory
-from pcpd.memory.read import PageRead
+from pcpd.memory.named import PageRead
 from pcpd.memory.versions import PageVersion, PageVersions
 from pcpd.pages.model import Link
 from pcpd.pages.paths import PagePath
