@@ -312,11 +312,12 @@ def test_a_stream_goes_on_with_the_next_owner() -> None:
     made.from_client(line(listen))
     assert made.is_waiting
     assert said(made.from_owner(line(acknowledged("s"))).to_client) == [acknowledged("s")]
-    for _ in range(3 * TRIES):
+    for _ in range(3):
         assert not made.is_waiting
         assert made.is_listening
-        assert made.lost() == []
-        assert said(made.connected()) == [listen]
+        for _ in range(TRIES):  # owners that have no time to acknowledge it
+            assert made.lost() == []
+            assert said(made.connected()) == [listen]
         told = said(made.from_owner(line(acknowledged("s"))).to_client)
         meta = {"io.modelcontextprotocol/subscriptionId": "s"}
         assert told == [

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mcp.shared.uri_template import UriTemplate
 
@@ -45,6 +45,7 @@ PATHS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 
 @given(PATHS)
+@example("a%41b%25/%2F%%")
 def test_every_path_has_one_address_that_names_it(path: str) -> None:
     """Encoded once and decoded once, whatever a person calls a file."""
     assert path_of(uri_of(path)) == path
@@ -53,6 +54,7 @@ def test_every_path_has_one_address_that_names_it(path: str) -> None:
 
 
 @given(PATHS)
+@example("a%41b%25/%2F%%")
 def test_what_completion_gives_expands_to_the_page_s_address(path: str) -> None:
     """By the rules of RFC 6570, as the SDK's clients expand templates; what was typed so far finds the path."""
     expanded = UriTemplate.parse(TEMPLATE).expand({"path": value_of(path)})
