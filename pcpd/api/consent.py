@@ -28,7 +28,13 @@ class GrantBody(BaseModel):
 
     def wish(self) -> consent.Wish:
         """Gives it as acts take it."""
-        return consent.Wish(**self.model_dump())
+        return consent.Wish(**self.model_dump(exclude={"without"}))
+
+
+class PreviewBody(GrantBody):
+    """A grant that is thought of, and those that would go for it."""
+
+    without: list[GrantBody] = Field(default=[], max_length=1_000)
 
 
 class RevokeBody(BaseModel):
@@ -63,9 +69,10 @@ async def grants(owner: OwnerOf) -> Response:
 
 
 @router.post("/grants/preview")
-async def preview(owner: OwnerOf, body: GrantBody) -> Response:
+async def preview(owner: OwnerOf, body: PreviewBody) -> Response:
     """Tells what a grant would give, with examples; changes nothing."""
-    return await answered(owner, lambda: consent.preview(owner.memory, body.wish()))
+    without = [each.wish() for each in body.without]
+    return await answered(owner, lambda: consent.preview(owner.memory, body.wish(), without=without))
 
 
 @router.post("/grants/take-back")

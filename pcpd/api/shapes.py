@@ -286,10 +286,11 @@ class GrantLine:
 
 @dataclass(frozen=True)
 class Granted:
-    """A grant, and whether it is new."""
+    """A grant, whether it is new, and what in it may be a slip of the pen."""
 
     granted: bool
     grant: GrantLine
+    warnings: list[str]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import click
 
 from pcpd.cli import output
 from pcpd.cli.invocation import Invocation, command, common
-from pcpd.cli.output import counted, line, say
+from pcpd.cli.output import counted, line, plain, say, styled
 from pcpd.errors import Usage
 
 RIGHTS = "read, propose, write, review, forget, record"
@@ -111,6 +111,8 @@ def grant_command(
         what, places, kinds = (_cell(given[key]) for key in ("rights", "partitions", "categories"))
         word = "Granted" if answer["granted"] else "Granted already"
         say(f"{word} to {principal}: {what}. Where: {places}. On: {kinds}.")
+        for each in answer["warnings"]:
+            say(f"{styled('warning:', 'yellow')} {plain(each)}")
 
 
 @command("revoke", short_help="Take all grants and tokens of a principal back")

@@ -1,7 +1,7 @@
 """What a person reads before they let an agent in: in plain words what it would get, and what will be changed."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pcpd.cli.output import counted, plain
@@ -33,15 +33,19 @@ def shown(planned: Plan, cautions: Sequence[str]) -> Iterator[str]:
     yield ""
     yield "It could:"
     yield from (f"  - {each}" for each in _allowed(preview))
-    if preview["others"]:
-        yield "It has already, and keeps:"
-        yield from (f"  - {_in_short(each)}" for each in preview["others"])
+    if preview["replaces"]:
+        yield "Instead of what `pcpd connect` gave before:"
+        yield from (f"  - {_in_short(each, wanted.principal)}" for each in preview["replaces"])
+    if preview["keeps"]:
+        yield "It has besides, and keeps:"
+        yield from (f"  - {_in_short(each, wanted.principal)}" for each in preview["keeps"])
+        yield f"By all of these it could read {_now(preview)}."
     yield "It could not:"
     yield from (f"  - {each}" for each in _refused(preview))
     yield "What it does is written down: pcpd audit. What it reads, it may send to whoever runs its model."
     yield ""
     yield from _change(planned)
-    yield from (f"Note: {plain(each)}." for each in cautions)
+    yield from (f"Note: {_ended(plain(each))}" for each in cautions)
     yield ""
 
 
@@ -49,12 +53,16 @@ def _allowed(preview: Mapping[str, Any]) -> Iterator[str]:
     grant = preview["grant"]
     rights = grant["rights"]
     if "read" in rights:
-        yield f"read {_scope(grant)}: {counted(preview['pages'], 'page')} now{_examples(preview['titles'])}"
+        yield f"read {_scope(grant)}" + ("" if preview["keeps"] else f": {_now(preview)}")
     if "propose" in rights and "write" not in rights:
         yield f"propose changes: {_proposing(preview['features'])}"
     yield from (_RIGHTS[right] for right in rights if right in _RIGHTS)
     if grant.get("until"):
         yield f"do so until {grant['until']}"
+
+
+def _now(preview: Mapping[str, Any]) -> str:
+    return f"{counted(preview['pages'], 'page')} now{_examples(preview['titles'])}"
 
 
 def _proposing(features: Sequence[str]) -> str:
@@ -79,17 +87,61 @@ def _examples(titles: Sequence[str]) -> str:
 
 
 def _refused(preview: Mapping[str, Any]) -> Iterator[str]:
-    grant = preview["grant"]
-    closed = ["pages of other partitions"]
-    closed += ["pages marked sensitive"] if grant["sensitivity"] == "normal" else []
-    closed += ["recorded conversations"] if "conversation" not in grant["categories"] else []
-    yield f"read {', '.join(closed)}: {counted(preview['closed'], 'page')} now"
-    if "write" not in grant["rights"]:
-        yield "change anything by itself"
+    """Says what stays closed after all: to the new grant, and to those that it has besides."""
+    grants = [preview["grant"], *preview["keeps"]]
+    reading = [each for each in grants if "read" in each["rights"]]
+    closed = counted(preview["closed"] - preview["unread"], "page")
+    open_to = _places(reading)
+    if reading:
+        talks = _places(each for each in reading if "conversation" in each["categories"])
+        kinds = ["pages of other partitions", *_of_other_kinds(reading), *_sensitive(reading)]
+        kinds += _besides("recorded conversations", open_to, talks)
+        yield f"read {', '.join(kinds)}: {closed} now"
+    else:
+        yield f"read anything: {closed} now"
+    if preview["unread"]:
+        unread = counted(preview["unread"], "page")
+        yield f"read {unread} whose front matter cannot be read, so that nobody knows whom it is for: pcpd doctor"
+    writing = _places(each for each in grants if "write" in each["rights"])
+    yield from _besides("change anything by itself", open_to, writing)
 
 
-def _in_short(grant: Mapping[str, Any]) -> str:
-    return f"{', '.join(grant['rights'])}: {_scope(grant)}"
+def _of_other_kinds(reading: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    opened = {kind for each in reading for kind in each["categories"]}
+    left = [kind for kind in _KINDS if kind not in {*opened, "conversation"}]
+    if left:
+        yield f"what is {' or '.join(_KINDS[kind] for kind in left)}"
+
+
+def _sensitive(reading: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Says where pages marked sensitive stay closed: a grant may open those of some kinds alone."""
+    wide = [each for each in reading if each["sensitivity"] == "sensitive"]
+    pairs, open_pairs = (
+        {(place, kind) for each in grants for place in each["partitions"] for kind in each["categories"]}
+        for grants in (reading, wide)
+    )
+    left = {place for place, _ in pairs - open_pairs}
+    places = _places(reading)
+    what = "other pages marked sensitive" if wide else "pages marked sensitive"
+    return _besides(what, places, [each for each in places if each not in left] if wide else [])
+
+
+def _places(grants: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(place for each in grants for place in each["partitions"]))
+
+
+def _besides(what: str, places: Sequence[str], opened: Sequence[str]) -> list[str]:
+    """Says what is closed: everywhere, or in those places that are not among the opened ones; nothing where all are."""
+    left = [place for place in places if place not in opened]
+    if left == list(places):
+        return [what]
+    return [f"{what} in {' or '.join(left)}"] if left else []
+
+
+def _in_short(grant: Mapping[str, Any], principal: str) -> str:
+    who = "" if grant["principal"] == principal else f"{grant['principal']}: "
+    until = f", until {grant['until']}" if grant.get("until") else ""
+    return f"{who}{', '.join(grant['rights'])}: {_scope(grant)}{until}"
 
 
 def _change(planned: Plan) -> Iterator[str]:
@@ -111,3 +163,7 @@ def _change(planned: Plan) -> Iterator[str]:
 def plain_lines(text: str) -> str:
     """Gives text of several lines that a terminal shows and does not obey."""
     return "\n".join(map(plain, text.split("\n")))
+
+
+def _ended(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith("?") else ".")

@@ -88,7 +88,7 @@ def check_name(wanted: Wanted, file: ConfigFile, name: str) -> None:
 def cautions(planned: Plan, environ: Mapping[str, str]) -> list[str]:
     """Says what a person should know about the file before they agree."""
     wanted, file = planned.wanted, planned.file
-    program, said = wanted.program, []
+    program, said = wanted.program, list(planned.preview["warnings"])
     if program.places and not program.is_installed(environ):
         said.append(f"{program.title} does not seem to be installed here")
     where = (wanted.file, file.target)

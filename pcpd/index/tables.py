@@ -23,6 +23,16 @@ class Counts:
     hidden: int
 
 
+class Closed(NamedTuple):
+    """Pages that a reader does not see; `unread` are those whose front matter cannot be read.
+
+    The latter count as sensitive, whatever their person wrote there.
+    """
+
+    pages: int
+    unread: int
+
+
 class Found(NamedTuple):
     """A problem and the file that it was found in."""
 
@@ -53,6 +63,20 @@ def by_class(reads: Reads, visible: Visibility) -> dict[tuple[str, str], int]:
         values,
     )
     return {(partition, category): pages for partition, category, pages in rows}
+
+
+def closed(reads: Reads, visible: Visibility) -> Closed:
+    """Counts the pages that a reader does not see, and tells apart those of which nobody said that."""
+    condition, values = where(visible)
+    is_unread = (
+        "p.sensitivity = 'sensitive' AND EXISTS"
+        " (SELECT 1 FROM problems AS b WHERE b.page = p.id AND b.code LIKE 'front-matter.%')"
+    )
+    row = reads.execute(
+        f"SELECT count(*), count(CASE WHEN {is_unread} THEN 1 END) FROM pages AS p WHERE NOT {condition}",  # noqa: S608
+        values,
+    ).fetchone()
+    return Closed(*row)
 
 
 def categories(reads: Reads, paths: Iterable[str]) -> frozenset[str]:

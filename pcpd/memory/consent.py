@@ -1,9 +1,12 @@
 """The acts by which a person lets an agent in and out: tokens and grants."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 
 from pcpd.errors import NotFound, Usage
 from pcpd.index import listing as page_rows
+from pcpd.index import tables as page_tables
 from pcpd.index.visible import EVERYTHING
 from pcpd.ledger import audit
 from pcpd.ledger import tokens as token_rows
@@ -14,7 +17,7 @@ from pcpd.memory.memory import Memory
 from pcpd.pages.times import to_z
 from pcpd.policy import principals
 from pcpd.policy.context import add_principal
-from pcpd.policy.decide import Principal, visibility
+from pcpd.policy.decide import Principal, in_force, visibility
 from pcpd.policy.grants import CATEGORIES, RIGHTS, SENSITIVITIES, Access, Grant, parse_until
 
 EXAMPLES = 3
@@ -37,17 +40,22 @@ class Wish:
 class Preview:
     """What a grant would give, before anybody agreed to it.
 
-    `is_there`: an equal one is in force. `pages` and `titles` are what the principal could read by it alone, the
-    newest first; `closed` counts the other pages. `others` are the grants it has besides. `features` and
-    `partitions` are the context's, `profile` the page that it names; `state` is the vault's folder on this device.
+    `is_there`: an equal one is in force. `replaces` are grants in force that would go for it, `keeps` those that the
+    principal would have besides. `pages` and `titles` are what it could read then by all of them, the newest first;
+    `closed` counts the other pages, `unread` those of them whose front matter cannot be read. `warnings` say what
+    may be a slip of the pen. `features` and `partitions` are the context's, `profile` the page that it names;
+    `state` is the vault's folder on this device.
     """
 
     grant: dict[str, object]
     is_there: bool
+    replaces: tuple[dict[str, object], ...]
+    keeps: tuple[dict[str, object], ...]
     pages: int
     closed: int
+    unread: int
     titles: tuple[str, ...]
-    others: tuple[dict[str, object], ...]
+    warnings: tuple[str, ...]
     features: tuple[str, ...]
     partitions: tuple[str, ...]
     profile: str | None
@@ -81,36 +89,46 @@ def tokens(memory: Memory) -> dict[str, object]:
 
 
 def grant(memory: Memory, wish: Wish) -> dict[str, object]:
-    """Writes a grant to access.yaml; an equal one that is there already stays as it is."""
+    """Writes a grant to access.yaml; an equal one that is there already stays as it is.
+
+    `warnings` say what may be a slip of the pen. Raises `Usage` (`consent.until-past`) for one that has ended.
+    """
     wanted = _grant_of(memory, wish)
+    _check_until(memory, wanted)
     _introduce(memory, wish.principal)
     added = memory.access.grant(wanted)
     memory.listeners.tell()
-    return {"granted": added, "grant": _shown(wanted)}
+    return {"granted": added, "grant": _shown(wanted), "warnings": _warnings(memory, wanted)}
 
 
-def preview(memory: Memory, wish: Wish) -> Preview:
-    """Tells what a grant would give; changes nothing.
+def preview(memory: Memory, wish: Wish, *, without: Sequence[Wish] = ()) -> Preview:
+    """Tells what a grant would give once those in `without` are taken back; changes nothing.
 
     Raises what writing it would raise, also because access.yaml is wrong, and `Usage` for a principal that
     context.yaml calls removed (`consent.removed`) or its controller (`consent.controller`).
     """
     wanted = _grant_of(memory, wish)
+    _check_until(memory, wanted)
     _check_agent(memory, wish.principal)
     memory.access.check()
-    present = [each for each in memory.grants().grants if each.principal == wish.principal]
-    now = memory.clock.now()
-    visible = visibility(Access((wanted,)), Principal(wish.principal), now)
+    going = [each for each in (_grant_of(memory, each) for each in without) if each != wanted]
+    access, who, now = memory.grants(), Principal(wish.principal), memory.clock.now()
+    present = in_force(access, who, now)
+    kept = [each for each in present if each != wanted and each not in going]
+    visible = visibility(Access((wanted, *kept)), who, now)
     with memory.index.reader() as conn:
         shown = page_rows.recent(conn, visible, limit=EXAMPLES)
-        total = page_rows.recent(conn, EVERYTHING, limit=1).total
+        closed = page_tables.closed(conn, visible)
     return Preview(
         grant=_shown(wanted),
         is_there=wanted in present,
+        replaces=tuple(_shown(each) for each in going if each in access.grants),
+        keeps=tuple(map(_shown, kept)),
         pages=shown.total,
-        closed=total - shown.total,
+        closed=closed.pages,
+        unread=closed.unread,
         titles=tuple(row.title for row in shown.pages),
-        others=tuple(_shown(each) for each in present if each != wanted),
+        warnings=_warnings(memory, wanted),
         features=memory.context.features,
         partitions=tuple(each.name for each in memory.context.partitions),
         profile=memory.context.profile,
@@ -211,6 +229,33 @@ def _grant_of(memory: Memory, wish: Wish) -> Grant:
         sensitivity=wish.sensitivity,
         until=parse_until(wish.until) if wish.until else None,
     )
+
+
+def _check_until(memory: Memory, wanted: Grant) -> None:
+    now = memory.clock.now()
+    if wanted.until is not None and wanted.until <= now:
+        raise Usage(
+            "consent.until-past",
+            f"a grant until {to_z(wanted.until)} has ended already: it is {to_z(now)}",
+            hint="name a day to come; it ends as that day begins (UTC)",
+        )
+
+
+def _warnings(memory: Memory, wanted: Grant) -> tuple[str, ...]:
+    """Names the partitions that nothing knows: a page may be put there yet, but a slip of the pen is likelier."""
+    context = memory.context
+    with memory.index.reader() as conn:
+        used = {partition for partition, _ in page_tables.by_class(conn, EVERYTHING)}
+    known = sorted({context.default_partition, *used, *(each.name for each in context.partitions)})
+    said = []
+    for name in wanted.partitions:
+        if name not in known:
+            near = get_close_matches(name, known, n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known[:20])}"
+            said.append(
+                f"no page is in a partition {name}, and {CONTEXT_FILE} lists none of that name; {hint}"
+            )
+    return tuple(said)
 
 
 def _check_principal(principal: str) -> None:

@@ -207,6 +207,23 @@ def test_a_dry_run_shows_and_changes_nothing(world: World, vault: Path) -> None:
     assert told(world, vault, "grant")["grants"] == []
 
 
+def test_a_slip_of_the_pen_is_told_before_and_after(world: World, vault: Path) -> None:
+    """A partition that nothing knows: by connect and by grant, in words and in JSON. A day that is over: refused."""
+    slip, told_json = ("--rights", "read", "--partitions", "wrok"), []
+    told_json += json.loads(connect(world, vault, "cursor", "--dry-run", *slip, "--json").stdout)["warnings"]
+    for shown in (
+        connect(world, vault, "cursor", "--dry-run", *slip).stderr,
+        world.pcpd("--vault", vault, "grant", "agent:a", *slip).stderr,
+        " ".join(told_json),
+        *told(world, vault, "grant", "agent:a", *slip)["warnings"],
+    ):
+        assert "did you mean work?" in shown
+    over = ("--until", "2020-01-01", "--json")
+    assert "consent.until-past" in connect(world, vault, "cursor", "--yes", *over, check=False).stderr
+    refused = world.pcpd("--vault", vault, "grant", "agent:b", "--rights", "read", *over, check=False)
+    assert "consent.until-past" in refused.stderr
+
+
 def test_undo_gives_the_file_its_bytes_and_the_agent_nothing(world: World, vault: Path) -> None:
     """And says what it took back; a second one says that there is nothing."""
     file = world.home / ".cursor" / "mcp.json"

@@ -63,7 +63,7 @@ def test_a_preview_tells_what_a_grant_would_give_and_changes_nothing(opened: Ope
     shown = consent.preview(opened.memory, consent.Wish("agent:new", ["read", "propose"]))
     assert (shown.pages, shown.closed, set(shown.titles)) == (2, 4, {"Boiler", "me"})
     assert shown.grant["categories"] == ("semantic", "episodic", "procedural", "profile")
-    assert (shown.is_there, shown.others, shown.notice) == (False, (), None)
+    assert (shown.is_there, shown.keeps, shown.replaces, shown.notice) == (False, (), (), None)
     assert consent.grants(opened.memory)["grants"] == []
     assert (opened.root / ".pcp" / "context.yaml").read_bytes() == context
 
@@ -74,7 +74,58 @@ def test_a_preview_names_the_grants_that_are_there_already(opened: Opened) -> No
     consent.grant(opened.memory, consent.Wish("agent:a", ["read", "write"], partitions=["work"]))
     shown = consent.preview(opened.memory, consent.Wish("agent:a", ["read"]))
     assert shown.is_there
-    assert [each["partitions"] for each in shown.others] == [("work",)]
+    assert [each["partitions"] for each in shown.keeps] == [("work",)]
+
+
+def test_a_preview_counts_what_the_principal_could_read_after_all(opened: Opened) -> None:
+    """By the new grant and those that stay; one that would go for it is told apart and counts no more."""
+    filled(opened)
+    work = consent.Wish("agent:a", ["read"], partitions=["work"])
+    wide = consent.Wish("agent:a", ["read"], sensitivity="sensitive")
+    consent.grant(opened.memory, work)
+    consent.grant(opened.memory, wide)
+    wish = consent.Wish("agent:a", ["read"], categories=["semantic"])
+    shown = consent.preview(opened.memory, wish, without=[wide])
+    assert [each["partitions"] for each in shown.keeps] == [("work",)]
+    assert [each["sensitivity"] for each in shown.replaces] == ["sensitive"]
+    assert (shown.pages, shown.closed) == (3, 3)
+    assert consent.preview(opened.memory, wide, without=[wide]).replaces == ()
+
+
+def test_pages_whose_front_matter_cannot_be_read_are_counted_apart(opened: Opened) -> None:
+    """They count as sensitive, though nobody marked them so."""
+    opened.save("torn.md", "---\ntitle: [\n---\nText.\n")
+    opened.save("diary.md", "---\nsensitivity: sensitive\n---\nSecret.\n")
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 2)
+    shown = consent.preview(opened.memory, consent.Wish("agent:a", ["read"]))
+    assert (shown.pages, shown.closed, shown.unread) == (0, 2, 1)
+    wide = consent.Wish("agent:a", ["read"], sensitivity="sensitive")
+    assert (consent.preview(opened.memory, wide).closed, consent.preview(opened.memory, wide).unread) == (
+        0,
+        0,
+    )
+
+
+def test_a_partition_that_nothing_knows_is_granted_with_a_warning(opened: Opened) -> None:
+    """It may come yet, so it is no error; a near one that is known is named."""
+    filled(opened)
+    wish = consent.Wish("agent:a", ["read"], partitions=["wrok", "work", "personal"])
+    (said,) = consent.preview(opened.memory, wish).warnings
+    assert "a partition wrok," in said
+    assert "did you mean work?" in said
+    assert consent.grant(opened.memory, wish)["warnings"] == (said,)
+    (said,) = consent.preview(opened.memory, consent.Wish("agent:a", ["read"], partitions=["xyz"])).warnings
+    assert "there are: personal, work" in said
+
+
+def test_a_grant_that_has_ended_already_is_refused_and_can_be_taken_back(opened: Opened) -> None:
+    """It would give nothing; one that ended since is taken back like any other."""
+    past = consent.Wish("agent:a", ["read"], until="2020-01-01")
+    for act in (consent.grant, consent.preview):
+        with pytest.raises(Usage) as refused:
+            act(opened.memory, past)
+        assert refused.value.code == "consent.until-past"
+    assert consent.take_back(opened.memory, past) == {"grants": 0}
 
 
 def test_without_the_right_to_read_a_preview_promises_no_page(opened: Opened) -> None:
