@@ -66,7 +66,7 @@ class PageRow:
     sensitivity: str
     hidden: bool
     lifecycle: str
-    review_state: str | None
+    review: str | None
     updated: str
     recorded_at: str | None
     valid_from: str | None
@@ -74,7 +74,7 @@ class PageRow:
     expires: str | None
     importance: float | None
     confidence: float | None
-    origin: str | None
+    origin: str
     author: str | None
     is_conversation: bool
     problems: int
@@ -90,14 +90,14 @@ class PageRow:
     def said(self) -> Declared:
         """What the page itself says of them."""
         return Declared(
-            self.path, self.type, self.declared, self.sensitivity, self.review_state, self.is_conversation
+            self.path, self.type, self.declared, self.sensitivity, self.review, self.is_conversation
         )
 
 
 PAGE_COLUMNS = (
     "p.path, p.title, p.own_id, p.type, p.declared, p.partition, p.category, p.sensitivity, p.hidden,"
     " p.lifecycle, p.review_state, p.updated, p.recorded_at, p.valid_from, p.valid_until, p.expires,"
-    " p.importance, p.confidence, p.origin, p.author, p.is_conversation, p.problems, f.size, hex(f.version)"
+    " p.importance, p.confidence, coalesce(p.origin, 'user'), p.author, p.is_conversation, p.problems, f.size, hex(f.version)"
 )
 """What `page_row` takes, from PAGE_TABLES."""
 

@@ -111,7 +111,7 @@ def _row(row: PageRow) -> dict[str, Any]:
         "path": row.path,
         "title": shortened(row.title, TITLE_BYTES),
         "type": shortened(row.type, WORD_BYTES),
-        **source(row.origin, row.review_state, row.updated),
+        **source(row.origin, row.review, row.updated),
     }
 
 

@@ -180,7 +180,7 @@ def _hits(found: Results) -> list[Row]:
 
 def _listed(found: PageList) -> list[Row]:
     return [
-        _row(page.path, page.title, source(page.origin, page.review_state, page.updated))
+        _row(page.path, page.title, source(page.origin, page.review, page.updated))
         for page in found.pages
     ]
 

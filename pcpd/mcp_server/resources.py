@@ -93,7 +93,7 @@ def _resource(row: PageRow) -> types.Resource:
         mime_type=MARKDOWN,
         size=row.size,
         annotations=types.Annotations(audience=AUDIENCE, last_modified=row.updated),
-        _meta=_meta(source(row.origin, row.review_state, row.updated), row.version),
+        _meta=_meta(source(row.origin, row.review, row.updated), row.version),
     )
 
 

@@ -49,12 +49,12 @@ class PageRead:
     @property
     def origin(self) -> str:
         """Where the page comes from: user, agent, import or consolidation."""
-        return (self.known.origin if self.known else self.page.origin) or "user"
+        return self.known.origin if self.known else self.page.origin or "user"
 
     @property
     def review(self) -> str | None:
         """How far its review is, if any took place."""
-        return self.known.review_state if self.known else self.page.review_state
+        return self.known.review if self.known else self.page.review_state
 
     @property
     def updated(self) -> str:
