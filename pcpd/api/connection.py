@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections import Counter
 from typing import Any
 
 from pcpd.api.http1 import Http1
@@ -25,13 +26,14 @@ class Connection(Http1):
 
     Any user of this machine may connect to loopback. Who has shown no valid token there is a stranger: only so many
     of them are kept, and none on whose connection nothing is asked for a while, so that they cannot use up the
-    files that the owner may open. Where one more comes, the one that has asked nothing for longest goes.
+    files that the owner may open. Where one more comes, the one that has asked nothing for longest goes. The same
+    holds for callers, where one goes of whoever has most that ask nothing; what is under way the gate bounds.
     """
 
     is_local = False
     """Whether it came by the person's own socket."""
     waiting_since = 0.0
-    _has_called = False
+    _called: object | None = None
     _timer: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
 
@@ -66,14 +68,15 @@ class Connection(Http1):
 
     def on_response_complete(self) -> None:
         """Waits for the next request."""
-        self._has_called = self.is_caller
+        self._called = self.caller
         super().on_response_complete()
         self._wait()
 
     @property
-    def is_caller(self) -> bool:
-        """Tells whether a request on this connection, past or under way, came with a valid token (see `Gate`)."""
-        return self._has_called or (self.cycle is not None and CALLER in self.cycle.scope["state"])
+    def caller(self) -> object | None:
+        """Gives whose valid token came with a request on this connection, past or under way, if any (see `Gate`)."""
+        now = self.cycle.scope["state"].get(CALLER) if self.cycle is not None else None
+        return now if now is not None else self._called
 
     def hang_up(self) -> None:
         """Cuts the connection."""
@@ -81,15 +84,13 @@ class Connection(Http1):
         self.connections.discard(self)
 
     def _finds_room(self) -> bool:
-        """Tells whether there is room for one more on loopback; hangs up on a stranger for it."""
+        """Tells whether there is room for one more on loopback; hangs up on somebody for it."""
         others = [each for each in self.connections if isinstance(each, Connection) and not each.is_local]
-        strangers = [each for each in others if not each.is_caller]
-        if len(strangers) >= MOST_STRANGERS:
-            idle = [each for each in strangers if each.is_waiting]
-            if not idle:
-                return False
-            min(idle, key=lambda each: each.waiting_since).hang_up()
-        return len(others) - len(strangers) < MOST_CALLERS
+        strangers = [each for each in others if each.caller is None]
+        callers = [each for each in others if each.caller is not None]
+        if len(strangers) >= MOST_STRANGERS and not _makes_room(strangers):
+            return False
+        return len(callers) < MOST_CALLERS or _makes_room(callers)
 
     def _wait(self) -> None:
         """Hangs up on who has no whole request after a while, however slowly it goes on coming; the person may."""
@@ -98,12 +99,22 @@ class Connection(Http1):
             self._timer = None
         self.waiting_since = self.loop.time()
         if not self.is_local:
-            within_s = CALLER_HEAD_S if self._has_called else HEAD_S
+            within_s = HEAD_S if self._called is None else CALLER_HEAD_S
             self._timer = self.loop.call_later(within_s, self._give_up)
 
     def _give_up(self) -> None:
         if self.is_waiting:
             self.hang_up()
+
+
+def _makes_room(connections: list[Connection]) -> bool:
+    """Hangs up on one on which nothing is asked, of whoever has most of these; False where there is none."""
+    idle = [each for each in connections if each.is_waiting]
+    if not idle:
+        return False
+    ((whose, _),) = Counter(each.caller for each in idle).most_common(1)
+    min((each for each in idle if each.caller == whose), key=lambda each: each.waiting_since).hang_up()
+    return True
 
 
 class _Joined:

@@ -6,10 +6,12 @@ is noted for the audit trail.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
-from pcpd.errors import Denied, PcpError, Usage
+from pcpd.errors import Denied, PcpError, Unavailable, Usage
 from pcpd.gate.knock import (
     BODY_LIMIT,
     CALLER,
@@ -29,6 +31,9 @@ from pcpd.gate.knock import (
 
 BODY_S = 30.0
 """Seconds in which a body must be whole that comes over loopback, where it takes milliseconds."""
+
+MOST_UNDER_WAY = 128
+"""Requests of one caller that are under way at a time over loopback, where connections are few. Streams count."""
 
 Refusal = Callable[[PcpError, int], App]
 
@@ -51,6 +56,7 @@ class Gate:
 
     def __init__(self, app: App, refuse: Refusal, keeper: Doorkeeper) -> None:
         self._app, self._refuse, self._keeper = app, refuse, keeper
+        self._under_way: Counter[object] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes an HTTP request on, or refuses it. Nothing else is served: a WebSocket is hung up on."""
@@ -71,11 +77,12 @@ class Gate:
             return
         if caller is not None:
             state[CALLER] = caller
-        if not knock.has_body:
-            await self._app(scope, receive, send)
-            return
-        body = _Body(receive, send, refuse, None if knock.is_local else BODY_S)
-        await self._app(scope, body.receive, body.send)
+        with self._counted(None if knock.is_local else caller):
+            if not knock.has_body:
+                await self._app(scope, receive, send)
+                return
+            body = _Body(receive, send, refuse, None if knock.is_local else BODY_S)
+            await self._app(scope, body.receive, body.send)
 
     async def _judged(self, knock: Knock) -> tuple[object | None, Refused | None]:
         """Gives who calls, if that is known, and why the request may not pass, if it may not."""
@@ -86,7 +93,20 @@ class Gate:
             caller = await self._keeper.caller(knock)
         except Denied as error:
             return None, (error, 401)
+        if not knock.is_local and self._under_way[caller] >= MOST_UNDER_WAY:
+            return caller, _too_many()
         return caller, wrong_kind(knock)
+
+    @contextmanager
+    def _counted(self, caller: object | None) -> Iterator[None]:
+        """Counts one more request of a caller, if there is one, for a while."""
+        self._under_way[caller] += caller is not None
+        try:
+            yield
+        finally:
+            self._under_way[caller] -= caller is not None
+            if not self._under_way[caller]:
+                del self._under_way[caller]
 
 
 class _Body:
@@ -131,6 +151,11 @@ class _Body:
         self._is_refused = True
         await self._refuse(why)
         return {"type": "http.disconnect"}
+
+
+def _too_many() -> Refused:
+    hint = "ask again when some have been answered"
+    return Unavailable("http.too-many", f"{MOST_UNDER_WAY} requests of yours are under way", hint=hint), 503
 
 
 def _too_slow() -> Refused:

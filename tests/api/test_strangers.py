@@ -7,7 +7,8 @@ from contextlib import ExitStack
 import pytest
 
 from pcpd.api import connection
-from tests.doors import Doors
+from pcpd.gate import guard
+from tests.doors import Answer, Doors
 from tests.waiting import LONGEST_S, until
 
 HEALTH = b"GET /vault/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -40,6 +41,21 @@ def _is_answered(link: socket.socket) -> bool:
         return link.recv(65536).startswith(b"HTTP/1.1 200 OK")
     except ConnectionError:
         return False
+
+
+def _goes_on(link: socket.socket) -> bool:
+    """Asks for health behind what was answered, and tells whether that is answered too."""
+    try:
+        link.sendall(HEALTH)
+        said = b""
+        while b"in_step" not in said:
+            piece = link.recv(65536)
+            if not piece:
+                return False
+            said += piece
+    except ConnectionError:
+        return False
+    return True
 
 
 def test_only_so_many_strangers_are_kept(doors: Doors) -> None:
@@ -77,16 +93,62 @@ def test_who_has_shown_a_token_is_no_stranger(doors: Doors, monkeypatch: pytest.
 def test_who_has_shown_a_token_has_only_so_many_connections(
     doors: Doors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files that the owner may open are for all."""
+    """The files that the owner may open are for all: whoever has most that ask nothing loses one for one more."""
+    monkeypatch.setattr(connection, "MOST_CALLERS", 3)
+    greedy, modest = doors.token("agent:greedy"), doors.token("agent:modest")
+    with ExitStack() as open_links:
+
+        def calls(token: str) -> socket.socket:
+            link = open_links.enter_context(_connected(doors))
+            link.sendall(_calling(token))
+            assert link.recv(9) == b"HTTP/1.1 "
+            return link
+
+        first, kept, second = calls(modest), calls(greedy), calls(greedy)
+        doors.vault("GET", "health")  # the loop has done all that belongs to the answers
+        third = calls(modest)
+        assert _goes_on(first)
+        assert _goes_on(second)
+        assert _goes_on(third)
+        assert not _goes_on(kept)
+
+
+def test_no_caller_is_hung_up_on_in_the_middle_of_an_answer(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all connections of callers are busy, there is no room for one more, but for the person."""
     monkeypatch.setattr(connection, "MOST_CALLERS", 2)
+    doors.opened.agent("agent:claude", "read")
     token = doors.token()
     with ExitStack() as open_links:
         for _ in range(2):
             link = open_links.enter_context(_connected(doors))
-            link.sendall(_calling(token))
+            link.sendall(_calling(token).replace(b"pages/boiler", b"events"))
             assert link.recv(9) == b"HTTP/1.1 "
         assert _is_hung_up(open_links.enter_context(_connected(doors)))
         assert doors.vault("GET", "health").status == 200
+
+
+def test_one_caller_has_only_so_many_requests_under_way(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are answered, and so is the caller once one of them has ended; the person is not counted."""
+    monkeypatch.setattr(guard, "MOST_UNDER_WAY", 2)
+    doors.opened.agent("agent:greedy", "read")
+    tokens = {name: f"Bearer {doors.token(name)}" for name in ("agent:greedy", "agent:modest")}
+
+    def asked(name: str) -> Answer:
+        return doors.vault("GET", "pages", headers={"Authorization": tokens[name]}, tcp=True)
+
+    with ExitStack() as open_links:
+        for _ in range(2):
+            link = open_links.enter_context(_connected(doors))
+            link.sendall(_calling(tokens["agent:greedy"][7:]).replace(b"pages/boiler", b"events"))
+            assert link.recv(9) == b"HTTP/1.1 "
+        refused = asked("agent:greedy")
+        assert (refused.status, refused.code) == (503, "http.too-many")
+        assert asked("agent:modest").status == 200
+    until(lambda: asked("agent:greedy").status == 200)
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /vault/v1/hea", HEALTH + b"GET /va"])
