@@ -9,7 +9,7 @@ import mcp_types as types
 
 from pcpd.gate import arrays
 
-BYTES = 4 * 1024 * 1024
+BYTES = 2 * 1024 * 1024
 """Of an array: larger messages are sent alone."""
 AT_A_TIME = 8
 

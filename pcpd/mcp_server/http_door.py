@@ -38,7 +38,7 @@ AT_A_TIME = 8
 """Acts of one principal that run at a time where requests stand alone."""
 OPENING_LIMIT = 256 * 1024
 """Bytes of a request that opens a session."""
-LOOKED_AT = 1024 * 1024
+LOOKED_AT = 256 * 1024
 """Bytes of a message whose id is looked at here."""
 LOOK_GAP_S = 0.2
 """Between two looks at which tokens are still good."""
