@@ -18,6 +18,8 @@ READS = 3_000
 TURNS = 5
 TURN_S = 2.0
 CALLS = 400
+HITS = 10
+"""Results of a search, as many as a tool gives unless told otherwise."""
 STARTS = 5
 QUIET = 32
 QUIET_S = 30
@@ -25,10 +27,12 @@ QUIET_S = 30
 
 def doors(person: Person, vault: Path, pages: int) -> Iterator[Row]:
     """Gives the rows of all doors of one owner."""
+    words = searching.queries(vault)["a rare word"]
+    alone = searching.alone(searching.state_of(person, vault), words, HITS)
     with person.owner(vault) as owner:
         caller = Caller(owner.address, person.let_in(vault, "agent:bench"))
         yield from over_http(caller, vault, pages)
-        yield from over_stdio(person, vault, pages)
+        yield from over_stdio(person, vault, pages, words, alone)
         yield from quiet(owner.pid, caller, pages)
 
 
@@ -83,8 +87,11 @@ def _rate(address: str, requests: Sequence[bytes]) -> float:
     return count / took
 
 
-def over_stdio(person: Person, vault: Path, pages: int) -> list[Row]:
-    """Starts relays and bare servers, and calls tools of both in turns."""
+def over_stdio(person: Person, vault: Path, pages: int, words: Sequence[str], alone: float) -> list[Row]:
+    """Starts relays and bare servers, and calls tools of both in turns.
+
+    `alone` is what a search for one of the words takes in the process, in ms.
+    """
     bare_env = person.env | {"PYTHONPATH": f"{ROOT / 'scripts'}:{ROOT}"}
     bare_command = [sys.executable, "-m", "benchmark.bare_doors"]
 
@@ -96,12 +103,11 @@ def over_stdio(person: Person, vault: Path, pages: int) -> list[Row]:
 
     started, bare_started = _starts(relay), _starts(least)
     agent, server = relay(), least()
-    words = searching.queries(vault)["a rare word"]
     paths = [
         row["path"] for row in agent.call("list_pages", limit=200)["result"]["structuredContent"]["pages"]
     ]
-    reads = _calls(agent, server, "read_page", "path", paths)
-    searches = _calls(agent, server, "search_memory", "query", words)
+    read, least_read = _calls(agent, server, "read_page", "path", paths)
+    found, least_found = _calls(agent, server, "search_memory", "query", words)
     size, bare_size = memory_mb(agent.pid), memory_mb(server.pid)
     agent.close()
     server.close()
@@ -110,10 +116,11 @@ def over_stdio(person: Person, vault: Path, pages: int) -> list[Row]:
         Row("`pcpd mcp` beside an owner, until it is greeted", pages, started, bare_started, "s",
             "≤ 0.15 s", started <= 0.15, note),
         Row("memory of `pcpd mcp`", pages, size, bare_size, "MB", "≤ 20 MB", size <= 20, note),
-        *(
-            Row(f"call over stdio: {tool}", pages, ours, limit, "ms", "≤ limit + 0.5 ms", ours <= limit + 0.5, note)
-            for tool, (ours, limit) in (("read_page", reads), ("search_memory, a rare word", searches))
-        ),
+        Row("call over stdio: read_page", pages, read, least_read, "ms", "≤ limit + 0.5 ms",
+            read <= least_read + 0.5, note),
+        Row("call over stdio: search_memory, a rare word", pages, found, least_found + alone, "ms",
+            "≤ limit + 0.5 ms", found <= least_found + alone + 0.5,
+            f"{note}, and the search in the process, {alone:.2g} ms"),
     ]  # fmt: skip
 
 

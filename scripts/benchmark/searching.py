@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmark import limits
-from benchmark.machine import p95, timed
+from benchmark.machine import median, p95, timed
 from benchmark.person import ROOT, Agent, Person
 from benchmark.report import Row
 from pcpd.index.search import search
@@ -74,6 +74,21 @@ def in_process(vault: Path, state: Path, database: Path, pages: int) -> list[Row
         index.close()
         bare.close()
     return rows
+
+
+def alone(state: Path, words: Sequence[str], limit: int) -> float:
+    """Gives the milliseconds of a search in the process, the median, where no owner runs."""
+    everything = Visibility(everything=True, hidden=True)
+    index = Index.open(state)
+    try:
+        with index.reader() as conn:
+            taken = [
+                timed(lambda word: search(conn, word, everything, limit=limit, cursor=None), word)
+                for word in [*words] * ROUNDS
+            ]
+    finally:
+        index.close()
+    return median(taken)
 
 
 def _times(words: Sequence[str], ask: Callable[[str], object]) -> float:
