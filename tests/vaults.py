@@ -52,6 +52,10 @@ class Opened:
         """The controller at the command line."""
         return Caller(Principal(self.memory.context.controller, is_controller=True), "cli")
 
+    def version(self, path: str) -> str:
+        """Gives the version of a page as it is on disk."""
+        return version_of((self.root / f"{path}.md").read_bytes())
+
     def agent(
         self, name: str = "agent:claude", *rights: str, key: str = "", partition: str = "personal"
     ) -> Caller:

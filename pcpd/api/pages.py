@@ -110,7 +110,7 @@ async def write_page(
 ) -> Response:
     """Makes a page or replaces its text. `If-Match` names the version that is replaced; without it nothing is.
 
-    `If-None-Match: *` makes one, and replaces nothing whatever else is said.
+    `If-None-Match: *` makes one, and replaces nothing whatever else is said. `overwrite` is for the person alone.
     """
     version, is_new = base_in(if_match), makes_only(if_none_match)
     if version is not None and is_new:
@@ -146,7 +146,7 @@ async def edit_page(
 
 @router.delete(f"/pages/{PAGE}")
 async def remove_page(owner: OwnerOf, caller: CallerOf, path: str, if_match: Tag = None) -> Response:
-    """Takes a page away; history keeps it."""
+    """Takes a page away; history keeps it. An agent names the version that it has read."""
     version = base_in(if_match)
     return await _written(
         owner,

@@ -97,7 +97,8 @@ class PageRow:
 PAGE_COLUMNS = (
     "p.path, p.title, p.own_id, p.type, p.declared, p.partition, p.category, p.sensitivity, p.hidden,"
     " p.lifecycle, p.review_state, p.updated, p.recorded_at, p.valid_from, p.valid_until, p.expires,"
-    " p.importance, p.confidence, coalesce(p.origin, 'user'), p.author, p.is_conversation, p.problems, f.size, hex(f.version)"
+    " p.importance, p.confidence, coalesce(p.origin, 'user'), p.author, p.is_conversation, p.problems,"
+    " f.size, hex(f.version)"
 )
 """What `page_row` takes, from PAGE_TABLES."""
 

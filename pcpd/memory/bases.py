@@ -8,6 +8,7 @@ is written back as the page would be the end of the rest.
 import hashlib
 
 from pcpd.errors import Conflict, Usage
+from pcpd.memory.memory import Caller
 from pcpd.pages.paths import PagePath
 
 _PART = "part-"
@@ -30,6 +31,19 @@ def refuse_part(if_version: str | None) -> None:
             "page.read-in-part",
             "what was read in part cannot be replaced as a whole: the rest of the page would be lost",
             hint="edit the page instead, or read it whole and send the `version` of that answer",
+        )
+
+
+def require_version(caller: Caller, page: PagePath, if_version: str | None) -> None:
+    """Raises `Conflict` (`page.no-version`) where an agent names no version of a page that it would take away.
+
+    What it has not read it cannot mean to lose. The person may do without.
+    """
+    if if_version is None and not caller.principal.is_controller:
+        raise Conflict(
+            "page.no-version",
+            f"an agent removes or overwrites {page} only as it has read it",
+            hint="read the page and send the version of that answer (over HTTP: its ETag as If-Match)",
         )
 
 

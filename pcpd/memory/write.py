@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pcpd.errors import Conflict, Denied, Invalid
 from pcpd.memory import reconcile
-from pcpd.memory.bases import refuse_part, require_base
+from pcpd.memory.bases import refuse_part, require_base, require_version
 from pcpd.memory.carry_out import Doing, Step, Written, carry_out, once
 from pcpd.memory.dangling import broken, linked
 from pcpd.memory.facts import facts_of
@@ -55,6 +55,8 @@ def write_page(
             doing.note.refused(page)
             return _make(doing, path, proposed, if_version, hidden=facts)
         _require_write(doing, facts, there=page)
+        if overwrite:
+            require_version(caller, page, if_version)
         require_base(page, read.version, if_version, overwrite=overwrite)
         data = _replaced(memory, caller, page, read, proposed)
         return _change(doing, page, read, data)
@@ -102,6 +104,7 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
 
     def act(doing: Doing) -> Written:
         page, read = _must_exist(doing, path)
+        require_version(caller, page, if_version)
         require_base(page, read.version, if_version, overwrite=True)
         _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
         before = linked(memory, caller, page)

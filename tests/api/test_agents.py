@@ -104,6 +104,9 @@ def test_it_replaces_only_what_it_names_the_version_of(world: tuple[Doors, Ask])
         stale = ask("PUT", "pages/boiler", body=b"New.\n", headers={"If-Match": weak})
         assert (stale.status, stale.code, stale.headers["etag"]) == (412, "page.stale", tag)
     assert (doors.opened.root / "boiler.md").read_text() == PERSONS
+    assert ask("PUT", "pages/boiler?overwrite=1", body=b"New.\n").code == "page.no-version"
+    assert ask("DELETE", "pages/boiler").code == "page.no-version"
+    assert (doors.opened.root / "boiler.md").read_text() == PERSONS
     assert ask("PUT", "pages/boiler", body=b"New.\n", headers={"If-Match": tag}).status == 200
     assert (doors.opened.root / "boiler.md").read_bytes().endswith(b"New.\n")
 

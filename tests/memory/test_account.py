@@ -79,7 +79,9 @@ def test_a_write_says_what_was_there_and_what_is_there_now(told: Opened) -> None
     assert (row.categories, paths) == (("episodic", "procedural"), {"new"})
     row, paths = asked(told, lambda agent: write.move_page(memory, agent, "new", "moved"))
     assert (row.categories, paths) == (("procedural",), {"new", "moved"})
-    row, paths = asked(told, lambda agent: write.remove_page(memory, agent, "moved"))
+    row, paths = asked(
+        told, lambda agent: write.remove_page(memory, agent, "moved", if_version=told.version("moved"))
+    )
     assert (row.action, row.categories, paths) == ("remove_page", ("procedural",), {"moved"})
 
 

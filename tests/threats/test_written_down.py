@@ -63,7 +63,7 @@ def test_what_cannot_be_written_down_is_not_done(
         lambda: write.write_page(memory, agent, "new", Proposed("Text.\n")),
         lambda: write.edit_page(memory, agent, "boiler", [Edit("append", "", "More.\n")]),
         lambda: write.move_page(memory, agent, "boiler", "moved"),
-        lambda: write.remove_page(memory, agent, "boiler"),
+        lambda: write.remove_page(memory, agent, "boiler", if_version=opened.version("boiler")),
         lambda: read.read_page(memory, agent, "boiler"),
         lambda: read.search(memory, agent, "gas"),
         lambda: read.list_pages(memory, agent),
@@ -161,7 +161,8 @@ def test_every_call_is_one_row_whether_it_ends_well_or_not(opened: Opened) -> No
         ("page.not-found", lambda: write.edit_page(memory, nobody, "new", [Edit("append", "", "x")])),
         ("ok", lambda: write.move_page(memory, agent, "new", "old")),
         ("page.not-found", lambda: write.remove_page(memory, agent, "new")),
-        ("ok", lambda: write.remove_page(memory, agent, "old")),
+        ("page.no-version", lambda: write.remove_page(memory, agent, "old")),
+        ("ok", lambda: write.remove_page(memory, agent, "old", if_version=opened.version("old"))),
     ]
     for number, (outcome, call) in enumerate(calls, 1):
         try:
