@@ -16,6 +16,7 @@ from pcpd.memory.identity import read_context
 from pcpd.memory.memory import Caller, Clock, Memory, Place
 from pcpd.policy.decide import Principal
 from pcpd.policy.grants import CATEGORIES, Grant
+from pcpd.vault.inode import version_of
 
 ENTROPY = bytes(range(8))
 
