@@ -12,7 +12,7 @@ from pcpd.index import outbox
 from pcpd.index import tables as page_tables
 from pcpd.index.dump import differences
 from pcpd.index.store import Index
-from pcpd.memory import reclassed, upkeep
+from pcpd.memory import reclassed, trail, upkeep
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.page import Problem
@@ -73,8 +73,11 @@ def _history(memory: Memory, waiting: int) -> dict[str, Any]:
 def doctor(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     """Names each problem of each page, and paths and ids that clash.
 
-    `deep` compares the index with one made anew from the files, and names every difference.
+    `deep` compares the index with one made anew from the files, and names every difference; it checks the audit
+    trail too, whose faults are told as a notice.
     """
+    if deep:
+        trail.verify(memory)
     with memory.index.reader() as conn:
         problems = [
             {"file": each.file, **_shown(each.problem)}

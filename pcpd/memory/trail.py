@@ -138,8 +138,16 @@ def summary(memory: Memory, caller: Caller, asked: AuditQuery) -> Summary:
 
 
 def verify(memory: Memory) -> Proof:
-    """Checks the trail against its chain, and names each row that was edited, put in or cut."""
-    return proof.verify_chain(memory.ledger)
+    """Checks the trail against its chain, and names each row that was edited, put in or cut.
+
+    What is wrong stands in `status` until a check finds the trail whole.
+    """
+    found = proof.verify_chain(memory.ledger)
+    memory.health.notice(
+        "audit",
+        None if found.ok else "the audit trail was tampered with: `pcpd audit --verify` names each row",
+    )
+    return found
 
 
 def listen(memory: Memory, wake: Callable[[], None]) -> Callable[[], None]:

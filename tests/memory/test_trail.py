@@ -9,7 +9,7 @@ import pytest
 
 from pcpd.errors import Denied, Invalid, NotFound, PcpError, Usage
 from pcpd.ledger import audit
-from pcpd.memory import read, strangers, trail, write
+from pcpd.memory import doctor, read, strangers, trail, write
 from pcpd.memory.memory import Caller
 from pcpd.memory.trail import AuditEntry, AuditList, AuditQuery
 from pcpd.pages.authorship import Proposed
@@ -304,6 +304,15 @@ def test_a_trail_that_was_edited_is_told(busy: Opened) -> None:
         (2, "row 2 was edited, or put in from elsewhere"),
         (4, "row 4 is missing"),
     ]
+    assert "audit" in {notice["topic"] for notice in doctor.status(busy.memory)["notices"]}
+
+
+def test_doctor_looks_at_the_trail_too(busy: Opened) -> None:
+    """When it looks deep; what it found stands in status as well."""
+    assert "audit" not in {notice["topic"] for notice in doctor.doctor(busy.memory, deep=True)["notices"]}
+    with busy.memory.ledger.transaction() as tx:
+        tx.execute("UPDATE audit SET principal = 'agent:b' WHERE number = 2")
+    assert "audit" in {notice["topic"] for notice in doctor.doctor(busy.memory, deep=True)["notices"]}
 
 
 def test_errors_are_of_the_tree(busy: Opened) -> None:
