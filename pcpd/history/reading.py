@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pcpd.errors import NotFound, Usage
 from pcpd.history import names
 from pcpd.history.attributes import Attributes, Conversion
+from pcpd.history.blobs import absent
 from pcpd.history.layout import Layout
 from pcpd.history.objects import Objects
 from pcpd.history.program import LONG_S, Program
@@ -65,6 +66,12 @@ class Reading:
                 )
             found = found[seen.index(before) + 1 :]
         return found[:limit]
+
+    def blob(self, oid: str, limit: int) -> bytes:
+        """Gives a stored blob as it is stored. Raises Unavailable (`history.absent`), also over `limit` bytes."""
+        if self._objects.size(oid) > limit:
+            raise absent(oid)
+        return self._objects.read_blob(oid)
 
     def show(self, file: str, commit: str, limit: int | None = None) -> bytes:
         """Gives a file's bytes in `commit` as git would write them to disk; none of more than `limit` bytes."""

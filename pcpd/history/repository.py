@@ -286,13 +286,16 @@ class Repository:
 
     def head_files(self) -> dict[str, str]:
         """Gives the blob id of each file that the branch has. Nested repositories are not among them."""
-        base = self._ground.base()
-        files = self._objects.files(base) if base else ()
+        files = self._objects.files(base) if (base := self._ground.base()) else ()
         return {file: blob.oid for file, blob in files if blob.mode in {REGULAR, EXECUTABLE}}
 
     def blob_id(self, data: bytes) -> str:
         """Gives the id that git has for bytes stored as they are."""
         return self._objects.blob_id(data)
+
+    def blob(self, oid: str, limit: int) -> bytes:
+        """Gives a stored blob's bytes. Raises Unavailable (`history.absent`) where it is not here, or is larger."""
+        return self._reading.blob(oid, limit)
 
     def differs(self, file: str, data: bytes) -> bool:
         """Tells whether a file's bytes differ from what the branch has, filters considered."""
@@ -386,8 +389,7 @@ class Repository:
     def _land(self, prepared: Prepared) -> None:
         if prepared.target.aside:
             return
-        files = {edit.file for edit in prepared.edits}
-        files.update(prepared.unchanged, (refused.file for refused in prepared.refused))
+        files = {*prepared.unchanged, *(each.file for each in (*prepared.edits, *prepared.refused))}
         self._aside.land(files, log=refs.log_line(int(self._clock()), "landed"))
 
     def _conversion(self, file: str) -> Conversion:
