@@ -185,15 +185,15 @@ def _widths(rows: Iterable[Mapping[str, Any]]) -> list[int]:
 
 
 def _whole_cells(row: Mapping[str, Any]) -> list[str]:
-    pages = ", ".join(_page(path) for path in row["paths"])
+    pages = ", ".join((*(_page(path) for path in row["paths"]), *row.get("about", ())))
     counts = ", ".join(f"{name}={number}" for name, number in row["counts"].items())
     cells = [row[column] for column in COLUMNS[:5]]
     return [plain(cell) for cell in (*cells, pages, ", ".join(row["categories"]), counts, row["duration_ms"])]
 
 
 def _what(row: Mapping[str, Any]) -> str:
-    """Says which pages an act touched, some of them by name; where it touched none, what it counted."""
-    paths = [plain(_page(path)) for path in row["paths"]]
+    """Says which pages an act touched, or whom a decision is about, some by name; else what it counted."""
+    paths = [*(plain(_page(path)) for path in row["paths"]), *map(plain, row.get("about", ()))]
     if not paths:
         return ", ".join(f"{plain(name)} {number:,}" for name, number in row["counts"].items())
     more = len(paths) - PAGES_SHOWN

@@ -58,6 +58,7 @@ class Filter:
     object_id: int | None = None
     since: str | None = None
     until: str | None = None
+    not_channel: str | None = None
 
 
 ALL = Filter()
@@ -124,6 +125,7 @@ def where_of(wanted: Filter) -> tuple[str, list[object]]:
         "EXISTS (SELECT 1 FROM json_each(object_ids) WHERE value = ?)": wanted.object_id,
         "at >= ?": wanted.since,
         "at < ?": wanted.until,
+        "channel <> ?": wanted.not_channel,
     }
     given = {condition: value for condition, value in asked.items() if value is not None}
     return " AND ".join(given) or "TRUE", list(given.values())

@@ -5,6 +5,7 @@ import pwd
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pcpd import durable
@@ -18,6 +19,7 @@ from pcpd.memory import doctor
 from pcpd.memory.account import account_for_lost
 from pcpd.memory.identity import CONTEXT_FILE, read_context
 from pcpd.memory.memory import ATTACHMENT_LIMIT, Clock, Media, Memory, Place
+from pcpd.memory.policy_seen import note_policy
 from pcpd.pages.ids import new_context_id
 from pcpd.policy.context import Context, Member, Partition, render_context, set_id
 from pcpd.vault.files import Files
@@ -99,6 +101,7 @@ def open_memory(
         memory.health.notice("history", why)
 
     memory.reopen_history = reopen_history
+    memory.on_policy = partial(note_policy, memory)
     account_for_lost(memory)
     return memory
 

@@ -15,7 +15,7 @@ from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.proof import Proof
 from pcpd.ledger.trail import Sum
 from pcpd.memory import strangers
-from pcpd.memory.account import audited
+from pcpd.memory.account import ABOUT, MANAGEMENT, audited
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.positions import Positions
 from pcpd.memory.read import present_page
@@ -48,7 +48,8 @@ class Told:
     """One row as it is told. `paths` has a path for each page that the row names, or None where it was erased.
 
     For an agent `object_ids` are left out, and `paths` has only those of pages that it may see today: a row of a
-    refusal may name a page that is there and that the agent was not told of.
+    refusal may name a page that is there and that the agent was not told of. `about` names the principals and tokens
+    that a decision of the person is about.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Told:
     paths: tuple[str | None, ...]
     counts: Mapping[str, int]
     duration_ms: float
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def rows(
             )
         if caller.principal.is_controller:
             strangers.write_due(memory)
+            memory.grants()  # an edit of access.yaml that nobody looked at yet has its row now
         positions, end = _positions(memory, caller)
         before, later = _number(positions, cursor), _number(positions, after)
         wanted = _wanted(memory, caller, asked)
@@ -124,6 +127,10 @@ def summary(memory: Memory, caller: Caller, asked: Asked) -> Summary:
         raise Denied("access.denied", "the sum of what everybody did is for the person alone")
     strangers.write_due(memory)
     wanted = _wanted(memory, caller, asked)
+    if wanted is not None and asked.channel is None:
+        wanted = replace(
+            wanted, not_channel=MANAGEMENT
+        )  # what the person decides neither reads nor writes pages
     return Summary(tuple(trail.sums(memory.ledger, wanted, writes=CHANGES)) if wanted else ())
 
 
@@ -160,7 +167,8 @@ def _wanted(memory: Memory, caller: Caller, asked: Asked) -> Filter | None:
     if asked.page is not None and number is None:
         return None
     principal = asked.principal
-    if not caller.principal.is_controller:
+    is_person = caller.principal.is_controller
+    if not is_person:
         if principal not in {None, caller.principal.name}:
             return None
         principal = caller.principal.name
@@ -173,6 +181,7 @@ def _wanted(memory: Memory, caller: Caller, asked: Asked) -> Filter | None:
         object_id=number,
         since=None if asked.since is None else normal_time(asked.since),
         until=None if asked.until is None else normal_time(asked.until),
+        not_channel=None if is_person else MANAGEMENT,
     )
 
 
@@ -189,6 +198,7 @@ def _object_number(memory: Memory, caller: Caller, text: str) -> int | None:
 def _told(memory: Memory, caller: Caller, positions: Positions, found: Sequence[AuditRow]) -> list[Told]:
     paths = audit.object_paths(memory.ledger, {number for row in found for number in row.object_ids})
     is_person = caller.principal.is_controller
+    about = {number: path.removeprefix(ABOUT) for number, path in paths.items() if path.startswith(ABOUT)}
     if not is_person:
         with memory.index.reader() as conn:
             seen = listing.among(conn, memory.visible_to(caller), paths.values())
@@ -203,9 +213,14 @@ def _told(memory: Memory, caller: Caller, positions: Positions, found: Sequence[
             categories=row.categories,
             outcome=row.outcome,
             object_ids=row.object_ids if is_person else (),
-            paths=tuple(paths.get(number) for number in row.object_ids if is_person or number in paths),
+            paths=tuple(
+                paths.get(number)
+                for number in row.object_ids
+                if number not in about and (is_person or number in paths)
+            ),
             counts=row.counts,
             duration_ms=row.duration_ms,
+            about=tuple(about[number] for number in row.object_ids if number in about),
         )
         for row in found
     ]
