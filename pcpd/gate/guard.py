@@ -25,6 +25,7 @@ from pcpd.gate.knock import (
     too_large,
     wrong_kind,
 )
+from pcpd.memory.brakes import PausedError
 
 BODY_S = 30.0
 """Seconds in which a body must be whole that comes over loopback, where it takes milliseconds."""
@@ -84,7 +85,7 @@ class Gate:
         try:
             caller = await self._keeper.caller(knock)
         except Denied as error:
-            return None, (error, 401)
+            return None, (error, 403 if isinstance(error, PausedError) else 401)
         return caller, wrong_kind(knock)
 
 

@@ -13,6 +13,18 @@ from pcpd.ledger.pauses import EVERYBODY
 from pcpd.policy import principals
 
 
+class PausedError(Denied):
+    """A call of one who is paused, `principal`."""
+
+    def __init__(self, principal: str) -> None:
+        super().__init__(
+            "access.paused",
+            f"the person has paused {principal}: nothing is read or written until they end that",
+            hint="the person can with `pcpd resume`; then ask again",
+        )
+        self.principal = principal
+
+
 class Brakes:
     """Who is paused now. Any thread may use it."""
 
@@ -33,13 +45,9 @@ class Brakes:
         return min(found, default=None)
 
     def check(self, principal: str) -> None:
-        """Raises `Denied` (`access.paused`) for one who is paused."""
+        """Raises `PausedError` (`access.paused`) for one who is paused."""
         if self._paused and self.since(principal) is not None:
-            raise Denied(
-                "access.paused",
-                f"the person has paused {principal}: nothing is read or written until they end that",
-                hint="the person can with `pcpd resume`; then ask again",
-            )
+            raise PausedError(principal)
 
     def pause(self, principal: str, at: str) -> None:
         """Cuts a principal off, or everybody. Raises `Broken` when the pause holds only until this owner ends."""
