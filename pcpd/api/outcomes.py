@@ -10,6 +10,7 @@ from pcpd.index.search import Results
 from pcpd.memory.consent import Preview
 from pcpd.memory.describe import Description
 from pcpd.memory.read import LooseEnds
+from pcpd.memory.review import Decided, Queue, Shown
 from pcpd.memory.trail import AuditList, Summary
 from pcpd.memory.versions import PageVersions
 
@@ -43,7 +44,10 @@ def _gives(*kinds: type, refusals: tuple[int, ...] = ()) -> Outcome:
 def _writes(about: str, *, makes: bool = False, refusals: tuple[int, ...] = _CONFLICTS) -> Outcome:
     done = Answer(200, about, {JSON: (shapes.WrittenPage,)}, ("ETag",))
     made = Answer(201, "The page was made.", {JSON: (shapes.WrittenPage,)}, ("ETag", "Location"))
-    return Outcome((done, made) if makes else (done,), refusals)
+    waits = Answer(
+        202, "It waits for the person's review; nothing has changed.", {JSON: (shapes.WrittenPage,)}
+    )
+    return Outcome((done, made, waits) if makes else (done, waits), refusals)
 
 
 _SHOWN = ("ETag", "Vary", "Content-Location", "Pcp-Origin")
@@ -81,6 +85,10 @@ OUTCOMES: Mapping[str, Outcome] = {
     ),
     "audit": _gives(AuditList, refusals=(422,)),
     "summary": _gives(Summary, refusals=(422,)),
+    "proposals": _gives(Queue, refusals=(422,)),
+    "proposal": _gives(Shown, refusals=(404,)),
+    "decide": _gives(Decided, refusals=(404, 409, 422)),
+    "decide_many": _gives(shapes.AllDecided, refusals=(422,)),
     "proof": _gives(shapes.TrailProof),
     "tokens": _gives(shapes.Tokens),
     "create_token": _gives(shapes.MadeToken, refusals=(409, 422)),

@@ -10,10 +10,11 @@ from pcpd.mcp_server.connector import CONNECTOR
 from pcpd.mcp_server.finding import FINDING
 from pcpd.mcp_server.linked import LINKED
 from pcpd.mcp_server.past import PAST
+from pcpd.mcp_server.proposals import PROPOSALS
 from pcpd.mcp_server.reading import READING
 from pcpd.mcp_server.tool import Answer, Tool
 
 __all__ = ["BY_NAME", "DATA_NOTE", "TOOLS", "Answer", "Tool"]
 
-TOOLS: tuple[Tool, ...] = (*FINDING, *READING, *LINKED, *PAST, *CHANGING, *AROUND, *CONNECTOR)
+TOOLS: tuple[Tool, ...] = (*FINDING, *READING, *LINKED, *PAST, *CHANGING, *PROPOSALS, *AROUND, *CONNECTOR)
 BY_NAME = {tool.name: tool for tool in TOOLS}
