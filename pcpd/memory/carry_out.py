@@ -94,12 +94,8 @@ def once(
         if before is not None:
             with memory.index.reader() as conn:
                 note.categories = tables.categories(conn, note.paths)
-        is_new = before is None
-        note.counts = {
-            "changed": int(is_new and written.outcome not in {"unchanged", "proposed"}),
-            "proposed": int(is_new and written.outcome == "proposed"),
-            "broken_links": len(written.broken_links),
-        }
+        is_change = before is None and written.outcome not in {"unchanged", "proposed"}
+        note.counts = {"changed": int(is_change), "broken_links": len(written.broken_links)}
     _settle(doing, {"written": asdict(written)})
     return written
 

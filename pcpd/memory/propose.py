@@ -168,10 +168,11 @@ def _step(memory: Memory, proposal: Proposal) -> Step:
 
 def rejected(act: Act) -> Denied:
     """Gives the answer to what was rejected before: who rejected it, when, and why."""
+    who = f"{act.by} rejected it on {act.at}" if act.by else "it was rejected"
     why = f": {act.reason}" if act.reason else ""
     return Denied(
         "proposal.rejected",
-        f"the same was proposed before, and {act.by} rejected it on {act.at}{why}",
+        f"the same was proposed before, and {who}{why}",
         hint="propose something else, or ask the person",
         details={"by": act.by, "at": act.at, "reason": act.reason},
     )

@@ -14,7 +14,7 @@ from pcpd.index import events, outbox, pages, proposals
 from pcpd.index.pages import Put
 from pcpd.index.proposals import ProposalRow
 from pcpd.index.rows import Declared, FileRow
-from pcpd.memory import losses, reclassed
+from pcpd.memory import by_hand, losses, reclassed
 from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
@@ -184,7 +184,8 @@ def apply(
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only.
 
     Unless `hold`, what a scan held open is committed first, so that readers see this at once. `are_judged`: the
-    removals are no mass loss, or one that is meant. `is_act`: what changed was asked of pcpd, and came by no git.
+    removals are no mass loss, or one that is meant. `is_act`: what changed was asked of pcpd, so it is meant, and came
+    neither by git nor from an editor.
     """
     checked = _checked(memory, findings)
     if not hold:
@@ -195,20 +196,35 @@ def apply(
         known = pages.versions(tx, files)
         lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
         lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
-        held = frozenset() if are_judged else losses.held_back(memory, tx, lost)
+        held = frozenset() if are_judged or is_act else losses.held_back(memory, tx, lost)
         removed = [file for file in lost if file not in held]
+        waited = {} if is_act else proposals.of_files(tx, files)
         put = _write(memory, tx, drafts, known)
         forget(tx, removed)
+        is_reviewed = bool(waited) and by_hand.note(memory, tx, waited, _pages(drafts))
         _mark(memory, tx, {*put, *removed}, drafts)
         if CONTEXT_FILE in put or CONTEXT_FILE in removed:
             memory.reload_context(tx)
     losses.let_go(memory, [draft.row.file for draft in drafts])
+    if is_reviewed and memory.history is None:
+        _tell_of_reviews(memory, files)
     if put or removed:
         memory.applied += 1
         memory.versions_waiting.set()
         _notice_rules(memory, {*put, *removed})
         memory.listeners.tell()
     return Reconciled(len(put), len(removed), len(held))
+
+
+def _pages(drafts: Sequence[Draft]) -> dict[str, tuple[Page, str]]:
+    return {draft.row.file: (draft.page, draft.row.version) for draft in drafts if draft.page is not None}
+
+
+def _tell_of_reviews(memory: Memory, files: Sequence[str]) -> None:
+    """Where no commit follows, reviews in an editor are told at once."""
+    by_hand.tell(memory, files)
+    with memory.transaction() as tx:
+        by_hand.settle(tx, files)
 
 
 @contextmanager

@@ -64,10 +64,12 @@ def refuse_past(memory: Memory, caller: Caller, id_: str) -> None:
         return
     past = memory.history.log(file, limit=1)
     if past:
-        who = f" by {past[0].principal}" if past[0].principal else ""
+        # Right after the decision its commit is not there yet: the last version is then the proposal itself.
+        is_told = past[0].change == "removed"
+        who = f" by {past[0].principal} on {to_z(past[0].at)}" if is_told and past[0].principal else ""
         raise Conflict(
             "proposal.decided",
-            f"the proposal {id_} was decided{who} on {to_z(past[0].at)}",
+            f"the proposal {id_} does not wait any more: it was decided{who}",
             hint="`pcpd log` shows what became of the page",
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pcpd.errors import Conflict, Invalid
-from pcpd.memory import propose, reconcile
+from pcpd.memory import by_hand, propose, reconcile
 from pcpd.memory.bases import refuse_part, require_base
 from pcpd.memory.carry_out import Doing, Step, Written, carry_out, once
 from pcpd.memory.dangling import broken, linked
@@ -274,6 +274,7 @@ def _change(doing: Doing, page: PagePath, read: FileBytes, data: bytes) -> Writt
         return Written(str(page), read.version, "unchanged")
     if is_proposal:
         return propose.change(doing, page, read, data)
+    data = by_hand.signed(memory, page, data)
     meant = Written(str(page), version_of(data), "replaced")
     return carry_out(doing, [Step(page.file, data, read)], meant, f"Change {page}")
 
