@@ -105,4 +105,7 @@ BODIES: Mapping[str, Any] = {
     "preview": _GRANT,
     "take_back": _GRANT,
     "revoke": {"principal": "agent:claude"},
+    "take_back_act": {"principal": "agent:claude", "dry_run": True},
+    "pause": {"principal": "agent:claude"},
+    "resume": {"principal": "agent:claude"},
 }

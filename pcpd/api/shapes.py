@@ -328,6 +328,21 @@ class Revoked:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """Who is paused, `*` for everybody with a token, and since when."""
+
+    paused: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """How many pauses were ended, and which are left."""
+
+    resumed: int
+    paused: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Standings:
     """How every principal stands; `state` is the folder of the vault's state."""
 

@@ -16,7 +16,7 @@ from pcpd.history.blobs import absent
 from pcpd.history.layout import Layout
 from pcpd.history.objects import Objects
 from pcpd.history.program import LONG_S, Program
-from pcpd.history.versions import EXECUTABLE, GITLINK, PRINCIPAL, REGULAR, Blob, Version
+from pcpd.history.versions import EXECUTABLE, GITLINK, PRINCIPAL, REGULAR, Blob, Touched, Version
 
 _FORMAT = f"%x01%H%x00%ct%x00%an%x00%s%x00%(trailers:key={PRINCIPAL},valueonly,separator=%x2C)%x00"
 _STATUS = re.compile(r"\n?([AMDTRCX])\d*")
@@ -66,6 +66,19 @@ class Reading:
                 )
             found = found[seen.index(before) + 1 :]
         return found[:limit]
+
+    def touched(self, commit: str) -> tuple[Touched, ...]:
+        """Gives the files that a commit changed; none for a merge."""
+        out = self._program.run(
+            "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-commit-id", "--root", commit, "--",
+            limit_s=LONG_S,
+        ).out  # fmt: skip
+        fields = [os.fsdecode(field) for field in out.split(b"\0")]
+        found = []
+        for head, file in zip(fields[::2], fields[1::2], strict=False):
+            _, _, old, new, _ = head.split(" ")
+            found.append(Touched(file, _blob_id(old), _blob_id(new)))
+        return tuple(found)
 
     def blob(self, oid: str, limit: int) -> bytes:
         """Gives a stored blob as it is stored. Raises Unavailable (`history.absent`), also over `limit` bytes."""
@@ -141,6 +154,11 @@ class Reading:
             other = names.other_spelling(file, lambda folder: self._objects.names(commit, folder))
             found = self._objects.entry(commit, other) if other else None
         return found
+
+
+def _blob_id(text: str) -> str | None:
+    """Gives a blob's id; None for the zeros that git writes where there is no file."""
+    return text if text.strip("0") else None
 
 
 def _of_one_file(versions: Iterator[tuple[Version, bool]]) -> Iterator[Version]:

@@ -113,6 +113,13 @@ def rows(
         return [_row(row) for row in connection.execute(sql, (*values, limit))]
 
 
+def row(ledger: Ledger, id_: str) -> AuditRow | None:
+    """Gives the row of that id."""
+    with ledger.beside() as connection:
+        found = connection.execute(f"SELECT {COLUMNS} FROM audit WHERE id = ?", (id_,)).fetchone()  # noqa: S608
+    return None if found is None else _row(found)
+
+
 def where_of(wanted: Filter) -> tuple[str, list[object]]:
     """Gives a filter as a condition on the rows of `audit`, and its values in order."""
     is_refused = wanted.outcome == REFUSED

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pcpd.ledger import audit, granted
 from pcpd.ledger import tokens as token_rows
 from pcpd.ledger.issued import Issued
+from pcpd.ledger.pauses import EVERYBODY
 from pcpd.memory import pausing
 from pcpd.memory.memory import Memory
 from pcpd.pages.times import to_z
@@ -62,7 +63,7 @@ def access(memory: Memory) -> AccessNow:
     good = [row for row in token_rows.listing(memory.ledger) if row.revoked_at is None]
     paused = memory.brakes.paused
     names = {each.principal for each in grants} | {row.principal for row in good} | {*paused}
-    names.discard(pausing.EVERYBODY)
+    names.discard(EVERYBODY)
     since, last = granted.since(memory.ledger), audit.last_acts(memory.ledger)
     rows = [
         _standing(

@@ -108,6 +108,8 @@ def asked(doors: Doors) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "POST", "/vault/v1/restore", {"body": {"path": "new", "rev": "HEAD"}}
     yield "PATCH", "/vault/v1/pages/new", {"body": {"edits": [{"op": "append", "value": "more"}]}}
     yield "PATCH", "/vault/v1/pages/new", {"body": {"edits": [{"op": "frob"}]}}
+    yield "POST", "/vault/v1/undo", {"body": examples.BODIES["take_back_act"]}
+    yield "POST", "/vault/v1/undo", {"body": {"act": "0" * 40}}
     yield "POST", "/vault/v1/move", {"body": {"path": "new", "to": "newer"}}
     yield "POST", "/vault/v1/restore", {"body": {"path": "house/boiler", "rev": "nope"}}
     yield "DELETE", "/vault/v1/pages/newer", {}
@@ -129,7 +131,7 @@ def asked(doors: Doors) -> Iterator[tuple[str, str, dict[str, Any]]]:
         ("tokens", examples.BODIES["create_token"]), ("tokens", {"principal": "x"}), ("grants", grant),
         ("grants", {**grant, "rights": ["fly"]}), ("grants/preview", grant), ("grants/take-back", grant),
         ("revoke", {"token": "tok_00000000"}), ("grants", {**grant, "principal": "agent:other"}),
-        ("pause", examples.BODIES["pause"]), ("pause", {"principal": "x"}), ("resume", examples.BODIES["resume"]),
+        ("pause", {"principal": "agent:other"}), ("pause", {"principal": "x"}), ("resume", {"principal": "agent:other"}),
         ("revoke", {"principal": "agent:other"}), ("doctor", {"deep": False}), ("doctor", {"deep": True}),
         ("rebuild", {}), ("accept", {}), ("accept", {"copy": True}), ("handover", examples.BODIES["handover"]),
     ):  # fmt: skip
