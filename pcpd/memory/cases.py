@@ -3,6 +3,7 @@
 Looked at on disk each time: what the index has of it only finds it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pcpd.errors import PcpError
@@ -79,23 +80,48 @@ def may_decide(memory: Memory, caller: Caller, facts: Facts) -> bool:
     return all(memory.may(caller, right, facts).allowed for right in ("read", "review"))
 
 
-def seems_reviewable(memory: Memory, caller: Caller, reads: Reads, row: ProposalRow) -> bool:
-    """Tells the same from the index alone, for counting. One whose page is gone is the person's alone."""
-    if caller.principal.is_controller:
-        return True
-    sides = []
-    if row.becomes is not None:
-        state = "proposed" if row.op == "new" else None
-        sides.append(facts_under(memory.context, row.becomes._replace(review_state=state)))
-    if row.op != "new":
+class Sight:
+    """What a caller may review, as far as the index tells; for lists and counts. Each class of facts is judged once."""
+
+    def __init__(self, memory: Memory, caller: Caller) -> None:
+        self._memory = memory
+        self._caller = caller
+        self._judged: dict[tuple[str, str, str, bool], bool] = {}
+
+    def covers(self, reads: Reads, row: ProposalRow) -> bool:
+        """Tells whether the caller may review this. One whose page is gone is the person's alone."""
+        if self._caller.principal.is_controller:
+            return True
+        sides = self._sides(reads, row)
+        return bool(sides) and all(map(self._may, sides))
+
+    def count(self, reads: Reads, states: Sequence[str]) -> int:
+        """Counts what the caller may review."""
+        if self._caller.principal.is_controller:
+            return proposals.count(reads, states)
+        return sum(self.covers(reads, row) for row in proposals.listed(reads, states))
+
+    def _may(self, facts: Facts) -> bool:
+        key = (facts.partition, facts.category, facts.sensitivity, facts.hidden)
+        if key not in self._judged:
+            self._judged[key] = may_decide(self._memory, self._caller, facts)
+        return self._judged[key]
+
+    def _sides(self, reads: Reads, row: ProposalRow) -> list[Facts]:
+        context, sides = self._memory.context, []
+        if row.becomes is not None:
+            state = "proposed" if row.op == "new" else None
+            sides.append(facts_under(context, row.becomes._replace(review_state=state)))
+        if row.op == "new":
+            return sides
         target = proposals.target_of(reads, row)
         if target is None:
-            return False
+            return []
         sides.append(target.facts)
         if row.op == "move":
             said: Declared = target.said._replace(path=row.to)
-            sides.append(facts_under(memory.context, said))
-    return all(may_decide(memory, caller, facts) for facts in sides)
+            sides.append(facts_under(context, said))
+        return sides
 
 
 def category_of(memory: Memory, case: Case) -> str:
@@ -106,6 +132,8 @@ def category_of(memory: Memory, case: Case) -> str:
 
 def title_of(case: Case) -> str:
     """Gives the page's title, as it is or would be; empty where there is no page."""
+    if case.row.op == "new":
+        return case.row.summary
     data = case.present.data if case.present is not None else case.after
     return parse(PagePath(case.path), data).title if data is not None else ""
 
@@ -192,6 +220,8 @@ def _base(memory: Memory, base: str) -> bytes | None:
 def _sides(memory: Memory, case: Case) -> list[Facts]:
     """Gives the facts of the page as it is, and as it would be, as far as there is one."""
     row, sides = case.row, []
+    if row.op == "new" and row.becomes is not None:
+        return [facts_under(memory.context, row.becomes)]
     if case.page is None or case.present is None:
         return []
     sides.append(facts_of(memory.context, parse(case.page, case.present.data)))

@@ -17,7 +17,7 @@ from pcpd.index.proposals import ProposalRow
 from pcpd.memory import cases, verdicts
 from pcpd.memory.account import audited
 from pcpd.memory.carry_out import Doing, Written, once
-from pcpd.memory.cases import Case
+from pcpd.memory.cases import Case, Sight
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.read import Fit
 from pcpd.pages.merge import Clash
@@ -113,13 +113,10 @@ def queue(
     states = _states(state)
     with audited(memory, caller, "list_proposals") as note:
         with memory.index.reader() as conn:
-            mine = (
-                row
-                for row in proposals.listed(conn, states, cursor)
-                if cases.seems_reviewable(memory, caller, conn, row)
-            )
+            sight = Sight(memory, caller)
+            mine = (row for row in proposals.listed(conn, states, cursor) if sight.covers(conn, row))
             rows = list(islice(mine, limit + 1))
-            total = _total(memory, caller, states)
+            total = sight.count(conn, states)
         seen = [_seen(memory, caller, row) for row in rows[:limit]]
         shown = rows[: limit if fit is None else min(limit, fit([each for each in seen if each]))]
         items = tuple(each for each in seen[: len(shown)] if each is not None)
@@ -177,11 +174,12 @@ def decide_one(memory: Memory, caller: Caller, id_: str, asked: verdicts.Asked) 
 
 def expire(memory: Memory, caller: Caller) -> tuple[Decided, ...]:
     """Takes away all that has waited for longer than `KEPT`, as far as the caller may review it."""
+    sight = Sight(memory, caller)
     with memory.index.reader() as conn:
         ids = [
-            _name(row)
+            row.file
             for row in proposals.listed(conn, ("open",))
-            if _is_expired(memory, row) and cases.seems_reviewable(memory, caller, conn, row)
+            if _is_expired(memory, row) and sight.covers(conn, row)
         ]
     return decide(memory, caller, ids, "expire")
 
@@ -252,15 +250,6 @@ def _case(memory: Memory, caller: Caller, id_: str) -> Case:
     return mine[0]
 
 
-def _total(memory: Memory, caller: Caller, states: Sequence[str]) -> int:
-    with memory.index.reader() as conn:
-        if caller.principal.is_controller:
-            return proposals.count(conn, states)
-        return sum(
-            cases.seems_reviewable(memory, caller, conn, row) for row in proposals.listed(conn, states)
-        )
-
-
 def _states(state: str) -> tuple[str, ...]:
     try:
         return STATES[state]
@@ -299,11 +288,6 @@ def _waiting(memory: Memory, case: Case) -> Waiting:
 
 def _is_expired(memory: Memory, row: ProposalRow) -> bool:
     return row.state == "open" and row.at != "" and row.at < to_z(memory.clock.now() - KEPT)
-
-
-def _name(row: ProposalRow) -> str:
-    """Gives a name that means this row alone."""
-    return row.file
 
 
 def _text(data: bytes | None) -> str | None:
