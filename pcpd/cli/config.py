@@ -29,7 +29,8 @@ def config_command(ctx: click.Context) -> None:
     Settings stand in config.toml in the configuration folder, one `name = value` a line, and in variables
     such as PCPD_PORT, which outrank it: port (of HTTP on localhost; default: any free one), attachment_limit
     (bytes; default: 10 MiB), commit_quiet_s and commit_longest_s (seconds that a saved page waits for its
-    commit; default: 2 and 30), watch (auto or polling), poll_s (default: 2) and log_level (default: info).
+    commit; default: 2 and 30), watch (auto or polling), poll_s (default: 2), log_level (default: info), and what each agent
+    may have within an hour (0: no limit): quota_writes, quota_proposals, quota_bytes.
     """
     invocation = ctx.find_object(Invocation)
     if ctx.invoked_subcommand or invocation is None:

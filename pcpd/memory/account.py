@@ -34,7 +34,7 @@ class Note:
     """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts.
 
     `categories` are those of the pages whose text or name the answer gives, or which the act changed. `id` is empty
-    but for a change that has begun.
+    but for a change that has begun; `bytes` is how many it wrote.
     """
 
     action: str
@@ -43,6 +43,7 @@ class Note:
     categories: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
     id: str = ""
+    bytes: int = 0
 
     def about(self, *names: str) -> None:
         """Notes whom or what the person decided about: principals, tokens."""
@@ -172,7 +173,7 @@ def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
         outcome=note.outcome,
         categories=tuple(sorted(note.categories)),
         object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
-        counts=note.counts,
+        counts={**note.counts, **({"bytes": note.bytes} if note.bytes else {})},
         id=note.id,
         duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
     )

@@ -16,6 +16,7 @@ from pcpd.memory import reconcile
 from pcpd.memory.account import Note, audited, begin_change
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.quotas import Use
 from pcpd.pages.times import to_z
 from pcpd.vault.files import FileBytes
 from pcpd.vault.inode import version_of
@@ -114,6 +115,7 @@ def carry_out(
         "at": at,
         "branch": memory.history.branch() if memory.history else "",
     }
+    use = _use(doing, steps, meant)
     begin_change(memory, caller, doing.note)
     _note_intent(doing, steps, meant)
 
@@ -135,7 +137,23 @@ def carry_out(
         memory.versions_waiting.set()
         return replace(meant, conflict_copy=copy)
 
-    return memory.keeper.run(Urgency.ACT, job).result()
+    try:
+        return memory.keeper.run(Urgency.ACT, job).result()
+    except BaseException:
+        memory.quotas.give_back(caller.principal.name, use)
+        raise
+
+
+def _use(doing: Doing, steps: Sequence[Step], meant: Written) -> Use:
+    """Counts an act of an agent against its quota. Raises `Unavailable` (`quota.reached`)."""
+    memory, caller = doing.memory, doing.caller
+    size = sum(len(step.data) for step in steps if step.data is not None and not step.is_kept)
+    is_proposal = meant.outcome == "proposed"
+    use = Use(memory.clock.now(), int(not is_proposal), int(is_proposal), size)
+    if not caller.principal.is_controller:
+        memory.quotas.take(caller.principal.name, use)
+        doing.note.bytes = size
+    return use
 
 
 def _take_back(memory: Memory, noted: Sequence[int], files: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from pcpd.memory.health import Health, Knocks, Losses, Work
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
 from pcpd.memory.listeners import Listeners
+from pcpd.memory.quotas import Quotas
 from pcpd.policy.context import Context
 from pcpd.policy.decide import Decision, Facts, Principal, Visibility, decide, visibility, without_removed
 from pcpd.policy.grants import Access
@@ -98,6 +99,7 @@ class Memory:
         self.keeper = Keeper()
         self.trail = Trail(media.ledger)
         self.brakes = Brakes(media.ledger)
+        self.quotas = Quotas()
         self.health = Health()
         self.losses = Losses()
         self.listeners = Listeners()
