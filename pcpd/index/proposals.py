@@ -104,7 +104,6 @@ def of_page(page: Page, data: bytes) -> ProposalRow | None:
         target=page.path,
         by=_line(generated.get("by")) or page.author or "",
         at=_time(generated.get("at")) or page.recorded_at or page.updated or "",
-        also_by=tuple(filter(None, (_line(_map(each).get("by")) for each in _list(review.get("also_by"))))),
         summary=page.title,
         state="rejected" if is_rejected else "open",
         digest=digest_of("change", page.path, page=data),
@@ -250,10 +249,6 @@ def _review(data: bytes) -> dict[str, Value]:
 
 def _map(value: Value) -> dict[str, Value]:
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: Value) -> Sequence[Value]:
-    return value if isinstance(value, list) else []
 
 
 def _line(value: Value) -> str:

@@ -70,9 +70,13 @@ def new_page(doing: Doing, page: PagePath, data: bytes) -> Written:
     meant = Written(str(page), "", "proposed", proposal=proposal_id(digest))
     present = read_file(doing.memory, page.file)
     if present is None:
-        by, at = _who(doing)
-        step = Step(page.file, reviewing.proposed(data, by, at), None)
-        return carry_out(doing, [step], meant, f"Propose {page}")
+        step = Step(page.file, reviewing.proposed(data, *_who(doing)), None)
+        try:
+            return carry_out(doing, [step], meant, f"Propose {page}")
+        except Conflict:  # one that came at this moment tells no more than one that was there
+            present = read_file(doing.memory, page.file)
+            if present is None:
+                raise
     known = of_page(parse(page, present.data), present.data)
     if known is not None and known.digest == digest:
         _refuse_rejected(known)
@@ -113,6 +117,8 @@ def read_file(memory: Memory, file: str) -> FileBytes | None:
 def _over(doing: Doing, read: FileBytes, proposal: Proposal) -> Written:
     """Proposes something over the version of a page that was read."""
     page = proposal.target
+    if read.stat.size > SIZE_LIMIT:
+        raise too_large(page)
     base = blob_of(doing.memory, page.file, read.data)
     target_id = parse(page, read.data).id
     made = replace(proposal, base=base, target_id=_as_id(target_id))
@@ -137,16 +143,17 @@ def _propose(doing: Doing, proposal: Proposal, over: FileBytes | None) -> Writte
     page = proposal.target
     meant = Written(str(page), "", "proposed", proposal=proposal.id)
     kept = [Step(page.file, over.data, over)] if over is not None else []
-    for attempt in range(ATTEMPTS):
+    attempts = ATTEMPTS
+    while True:
+        attempts -= 1
         step = _step(doing.memory, proposal)
         if step.is_kept:
             return meant
         try:
             return carry_out(doing, [step, *kept], meant, _subject(proposal))
-        except Conflict as conflict:  # somebody proposed the same at this moment
-            if attempt == ATTEMPTS - 1 or conflict.details.get("file") == page.file:
+        except Conflict as conflict:  # somebody proposed the same at this moment, unless it is the page
+            if not attempts or conflict.details.get("file") == page.file:
                 raise
-    raise AssertionError("unreachable")
 
 
 def _step(memory: Memory, proposal: Proposal) -> Step:
@@ -155,7 +162,7 @@ def _step(memory: Memory, proposal: Proposal) -> Step:
     known = read_file(memory, file)
     fresh = render_proposal(proposal)
     if len(fresh) > SIZE_LIMIT:
-        raise Invalid("proposal.too-large", f"the proposal for {proposal.target} is over {SIZE_LIMIT} bytes")
+        raise too_large(proposal.target)
     if known is None:
         return Step(file, fresh, None)
     before = parse_proposal(known.data)
@@ -164,6 +171,11 @@ def _step(memory: Memory, proposal: Proposal) -> Step:
     if not before.is_open:
         return Step(file, fresh, known)
     return Step(file, joined(known.data, proposal.by, proposal.at), known)
+
+
+def too_large(page: str) -> Invalid:
+    """Gives the error for what is not read whole, and so cannot be kept whole."""
+    return Invalid("proposal.too-large", f"{page}, or the proposal for it, has more than {SIZE_LIMIT} bytes")
 
 
 def rejected(act: Act) -> Denied:

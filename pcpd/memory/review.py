@@ -200,7 +200,9 @@ def _decided(memory: Memory, caller: Caller, id_: str, asked: verdicts.Asked) ->
     one = replace(caller, key=f"{caller.key} {id_}") if caller.key else caller
 
     def act(doing: Doing) -> Written:
-        for attempt in range(verdicts.ATTEMPTS):
+        attempts = verdicts.ATTEMPTS
+        while True:
+            attempts -= 1
             case = _case(memory, caller, id_)
             _check(memory, case, asked)
             try:
@@ -209,9 +211,8 @@ def _decided(memory: Memory, caller: Caller, id_: str, asked: verdicts.Asked) ->
                 if error.code not in {"page.stale", "page.gone"}:
                     raise
                 verdicts.refuse_decided(memory, case)
-                if asked.if_digest is not None or attempt == verdicts.ATTEMPTS - 1:
+                if asked.if_digest is not None or not attempts:
                     raise
-        raise AssertionError("unreachable")
 
     written = once(memory, one, asked.decision, (id_, asked), act)
     return Decided(id_, written.outcome, written.path, written.version)

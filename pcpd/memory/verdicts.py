@@ -7,6 +7,7 @@ from pcpd.memory.carry_out import Doing, Step, Written, carry_out
 from pcpd.memory.cases import Case, case_of, may_decide
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.propose import too_large
 from pcpd.memory.read import is_page
 from pcpd.pages import proposal, reviewing
 from pcpd.pages.ids import ProposalId
@@ -142,7 +143,7 @@ def _approve_text(doing: Doing, case: Case, asked: Asked) -> Written:
 def _marked(doing: Doing, case: Case, data: bytes) -> bytes:
     """Writes the approval into the page; one whose front matter cannot be edited may be changed without."""
     if len(data) > SIZE_LIMIT:
-        raise Invalid("proposal.too-large", f"the page would have more than {SIZE_LIMIT} bytes")
+        raise too_large(case.path)
     by, at = _who(doing)
     try:
         return reviewing.approved(data, by, at)
@@ -192,6 +193,8 @@ def _take_away(doing: Doing, case: Case, outcome: str) -> Written:
 def _there(case: Case) -> tuple[PagePath, FileBytes]:
     if case.page is None or case.present is None:
         raise decided(case)
+    if case.present.stat.size > SIZE_LIMIT:
+        raise too_large(case.page)
     return case.page, case.present
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from pcpd.errors import Conflict, Denied, NotFound, PcpError
-from pcpd.memory import read, review, upkeep, write
+from pcpd.errors import Conflict, Denied, Invalid, NotFound, PcpError
+from pcpd.memory import propose, read, review, upkeep, write
 from pcpd.memory.doctor import compare
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import Edit
+from pcpd.pages.page import SIZE_LIMIT
 from pcpd.policy.grants import CATEGORIES, Grant
 from tests.vaults import Opened
 from tests.waiting import until
@@ -124,6 +125,39 @@ def test_what_stands_there_and_is_hidden_changes_no_answer(opened: Opened) -> No
     }
     for answer in answers:
         assert review.show(opened.memory, opened.person, answer.proposal).waiting.by == "agent:claude"
+
+
+def test_a_page_that_comes_at_the_same_moment_changes_no_answer(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two agents propose the same new page, or others, at once."""
+    agent, other = (opened.agent(f"agent:{name}", "read", "propose") for name in ("one", "two"))
+    plain = propose.read_file
+    for number, text in enumerate(("same", "another")):
+        write.write_page(opened.memory, other, f"page{number}", Proposed("same"))
+        misses = iter([None])
+        monkeypatch.setattr(write, "_read_at", lambda *_: None)
+        monkeypatch.setattr(propose, "read_file", lambda *given, misses=misses: next(misses, plain(*given)))
+        written = write.write_page(opened.memory, agent, f"page{number}", Proposed(text))
+        monkeypatch.undo()
+        assert (written.outcome, written.version, len(written.proposal)) == ("proposed", "", 20)
+    assert sorted(each.op for each in review.queue(opened.memory, opened.person).items) == [
+        "change",
+        "new",
+        "new",
+    ]
+
+
+def test_what_is_too_large_to_be_read_whole_is_not_proposed_over(opened: Opened) -> None:
+    """Its version could not be kept whole; nothing is half stored."""
+    opened.save("big.md", b"x" * (SIZE_LIMIT + 1))
+    until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
+    opened.memory.access.grant(Grant("agent:a", ("personal",), CATEGORIES, ("read", "propose"), "sensitive"))
+    agent = opened.agent("agent:a")
+    with pytest.raises(Invalid) as refused:
+        write.move_page(opened.memory, agent, "big", "small")
+    assert refused.value.code == "proposal.too-large"
+    assert review.queue(opened.memory, opened.person).total == 0
 
 
 def test_an_agent_may_propose_another_text_for_its_own_page(opened: Opened) -> None:
