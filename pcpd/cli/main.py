@@ -37,6 +37,7 @@ COMMANDS = {
     "edit": "edit",
     "move": "pages",
     "remove": "pages",
+    "review": "review",
     "accept": "upkeep",
     "doctor": "upkeep",
     "rebuild": "upkeep",
