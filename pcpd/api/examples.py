@@ -105,6 +105,7 @@ BODIES: Mapping[str, Any] = {
     "preview": _GRANT,
     "take_back": _GRANT,
     "revoke": {"principal": "agent:claude"},
+    "prune": {"before": "2025-01-01T00:00:00Z"},
     "take_back_act": {"principal": "agent:claude", "dry_run": True},
     "pause": {"principal": "agent:claude"},
     "resume": {"principal": "agent:claude"},

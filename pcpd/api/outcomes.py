@@ -93,6 +93,7 @@ OUTCOMES: Mapping[str, Outcome] = {
     "audit": _gives(AuditList, refusals=(422,)),
     "summary": _gives(Summary, refusals=(422,)),
     "proof": _gives(shapes.TrailProof),
+    "prune": _gives(shapes.Pruned, refusals=(409, 422)),
     "access": _gives(AccessNow),
     "pause": _gives(shapes.Paused, refusals=(404, 422)),
     "resume": _gives(shapes.Resumed, refusals=(404, 409, 422)),

@@ -262,11 +262,20 @@ class Fault:
 
 @dataclass(frozen=True)
 class TrailProof:
-    """Whether the audit trail is whole."""
+    """Whether the audit trail is whole. `pruned` rows, those older than `pruned_before`, were removed for their age."""
 
     ok: bool
     rows: int
     faults: list[Fault]
+    pruned: int
+    pruned_before: str | None
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """How many rows of the audit trail were removed."""
+
+    removed: int
 
 
 @dataclass(frozen=True)

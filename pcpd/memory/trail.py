@@ -7,21 +7,23 @@ pages that it may see today, and without numbers, from which it could tell how m
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from pcpd.errors import Denied, Usage
+from pcpd.errors import Conflict, Denied, Usage
 from pcpd.index import cursors, listing
-from pcpd.ledger import audit, proof, trail
+from pcpd.ledger import audit, proof, retention, trail
 from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.proof import Proof
 from pcpd.ledger.trail import Sum
 from pcpd.memory import strangers
-from pcpd.memory.account import ABOUT, MANAGEMENT, audited
+from pcpd.memory.account import ABOUT, MANAGEMENT, audited, managed
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.positions import Positions
 from pcpd.memory.read import present_page
-from pcpd.pages.times import normal_time
+from pcpd.pages.times import normal_time, to_z
 
 ACTION = "read_audit"
+YOUNGEST = timedelta(days=1)
 CHANGES = frozenset({"write_page", "edit_page", "move_page", "remove_page", "restore"})
 """The acts that change pages."""
 
@@ -137,6 +139,31 @@ def summary(memory: Memory, caller: Caller, asked: Asked) -> Summary:
 def verify(memory: Memory) -> Proof:
     """Checks the trail against its chain, and names each row that was edited, put in or cut."""
     return proof.verify_chain(memory.ledger)
+
+
+def prune(memory: Memory, before: str) -> int:
+    """Removes rows older than a time for good; gives how many. What is left stays provable, and says what went.
+
+    Raises `Invalid` (`time.invalid`), `Usage` (`audit.too-young` for rows of the last day),
+    `Conflict` (`audit.tampered`).
+    """
+    with managed(memory, "prune_audit") as note:
+        moment = normal_time(before)
+        if moment > to_z(memory.clock.now() - YOUNGEST):
+            raise Usage(
+                "audit.too-young",
+                "rows of the last day are kept: what agents did in it is counted against their quotas",
+                hint="name a time that is longer ago",
+            )
+        if not verify(memory).ok:
+            raise Conflict(
+                "audit.tampered",
+                "the trail was tampered with: what shows that is not removed",
+                hint="`pcpd audit --verify` names each row",
+            )
+        removed = retention.prune(memory.ledger, moment)
+        note.counts = {"removed": removed}
+    return removed
 
 
 def listen(memory: Memory, wake: Callable[[], None]) -> Callable[[], None]:

@@ -131,6 +131,7 @@ def asked(doors: Doors) -> Iterator[tuple[str, str, dict[str, Any]]]:
         ("tokens", examples.BODIES["create_token"]), ("tokens", {"principal": "x"}), ("grants", grant),
         ("grants", {**grant, "rights": ["fly"]}), ("grants/preview", grant), ("grants/take-back", grant),
         ("revoke", {"token": "tok_00000000"}), ("grants", {**grant, "principal": "agent:other"}),
+        ("audit/prune", examples.BODIES["prune"]), ("audit/prune", {"before": "x"}),
         ("pause", {"principal": "agent:other"}), ("pause", {"principal": "x"}), ("resume", {"principal": "agent:other"}),
         ("revoke", {"principal": "agent:other"}), ("doctor", {"deep": False}), ("doctor", {"deep": True}),
         ("rebuild", {}), ("accept", {}), ("accept", {"copy": True}), ("handover", examples.BODIES["handover"]),
