@@ -10,7 +10,8 @@ from pcpd.errors import Denied, NotFound, Usage
 from pcpd.index import proposals
 from pcpd.ledger import audit
 from pcpd.memory import read, review, verdicts, versions, write
-from pcpd.memory.carry_out import Written
+from pcpd.memory.carry_out import Doing, Written
+from pcpd.memory.cases import Case
 from pcpd.memory.doctor import compare
 from pcpd.memory.memory import Caller
 from pcpd.pages.authorship import Proposed
@@ -209,6 +210,55 @@ def test_two_people_approve_at_once_and_the_second_is_told(
             ("refused", "proposal.decided"),
         ]
         both.reset()
+
+
+@pytest.mark.parametrize("op", ["change", "move", "remove"])
+def test_an_approval_that_a_rejection_overtakes_changes_nothing(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, op: str
+) -> None:
+    """Page and proposal change together, or not at all."""
+    note_of(opened)
+    agent = opened.agent("agent:claude", "read", "propose")
+    acts = {
+        "change": lambda: change_of(opened, "two", "2"),
+        "move": lambda: write.move_page(opened.memory, agent, "note", "b").proposal,
+        "remove": lambda: write.remove_page(opened.memory, agent, "note").proposal,
+    }
+    id_ = acts[op]()
+    plain = verdicts.carry
+    overtaken: list[review.Decided] = []
+
+    def late(doing: Doing, case: Case, asked: verdicts.Asked) -> Written:
+        if asked.decision == "approve" and not overtaken:
+            overtaken.append(decide(opened, id_, "reject", reason="faster"))
+        return plain(doing, case, asked)
+
+    monkeypatch.setattr(verdicts, "carry", late)
+    assert decide(opened, id_).code == "proposal.decided"
+    assert overtaken[0].outcome == "rejected"
+    assert text_of(opened) == "# Note\n\none\n\ntwo\n\nthree\n"
+    assert not (opened.root / "b.md").exists()
+    assert state_of(opened, id_) == "rejected"
+
+
+def test_a_page_that_changes_during_an_approval_is_looked_at_again(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person saves at that very moment: both texts are there afterwards."""
+    note_of(opened)
+    id_ = change_of(opened, "three", "3")
+    plain = verdicts.carry
+    saved: list[int] = []
+
+    def late(doing: Doing, case: Case, asked: verdicts.Asked) -> Written:
+        if not saved:
+            saved.append(1)
+            opened.save("note.md", "# Note\n\n1\n\ntwo\n\nthree\n")
+        return plain(doing, case, asked)
+
+    monkeypatch.setattr(verdicts, "carry", late)
+    assert decide(opened, id_).outcome == "approved"
+    assert text_of(opened).endswith("# Note\n\n1\n\ntwo\n\n3\n")
 
 
 def test_who_comes_later_is_told_who_decided(opened: Opened) -> None:
