@@ -23,6 +23,7 @@ from pcpd.memory.commits import Committer
 from pcpd.memory.identity import CONTEXT_FILE, claim, is_moved, locate, read_context
 from pcpd.memory.lock import VaultLock, is_locked
 from pcpd.memory.memory import Clock, Memory, Place
+from pcpd.memory.quotas import Limits
 from pcpd.memory.steward import Steward
 from pcpd.settings import Settings
 
@@ -143,7 +144,10 @@ def _open(root: Path, settings: Settings, lock: VaultLock) -> tuple[Memory, str 
             hint="look at its disk and permissions, or set XDG_STATE_HOME to another folder; the vault is untouched",
         ) from error
     place = Place(root, folders.state, folders.config, settings.state_base)
-    memory = begin.open_memory(place, context, _world(settings), attachment_limit=settings.attachment_limit)
+    limits = Limits(settings.quota_writes, settings.quota_proposals, settings.quota_bytes)
+    memory = begin.open_memory(
+        place, context, _world(settings), attachment_limit=settings.attachment_limit, limits=limits
+    )
     return memory, found.copy_of
 
 

@@ -38,6 +38,7 @@ class Settings:
     bytes above which an attachment is not versioned. `commit_quiet_s`, `commit_longest_s`: pages are committed
     when quiet that long, and after the longest wait at most. `watch`: `auto` (events where the system gives
     them) or `polling`, every `poll_s` seconds. `log_level`: least level that the owner's log takes.
+    `quota_…`: what each agent may have within an hour, 0 for no limit.
     `environment`: what programs that the owner starts (git) may see; it holds no setting or token of ours.
     """
 
@@ -51,6 +52,9 @@ class Settings:
     watch: str = "auto"
     poll_s: float = 2.0
     log_level: str = "info"
+    quota_writes: int = 2_000
+    quota_proposals: int = 500
+    quota_bytes: int = 256 * MIB
     sources: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -164,6 +168,7 @@ def _is_ours(folder: Path) -> bool:
     return folder.is_absolute() and mine and os.access(folder, os.W_OK | os.X_OK)
 
 
+_QUOTA = "a number, 0 or more"
 # Every name a person may set: what its values must be, in words and as a test.
 _RULES: Mapping[str, tuple[str, Callable[[float | str], bool]]] = {
     "port": ("a port, 0 to 65535", lambda value: value in range(65536)),
@@ -176,6 +181,9 @@ _RULES: Mapping[str, tuple[str, Callable[[float | str], bool]]] = {
         "debug, info, warning or error",
         lambda value: value in {"debug", "info", "warning", "error"},
     ),
+    "quota_writes": (_QUOTA, lambda value: value in range(2**63)),
+    "quota_proposals": (_QUOTA, lambda value: value in range(2**63)),
+    "quota_bytes": (_QUOTA, lambda value: value in range(2**63)),
 }
 
 

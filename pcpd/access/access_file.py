@@ -7,8 +7,9 @@ not give a right here. Source: pages.md §4.
 import os
 import stat
 import threading
+from collections import deque
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -28,17 +29,31 @@ grants:
 """
 
 
+MOST_EDITS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class HandEdit:
+    """An edit of the file that was not made here: grants that came and went, or the code of why it was not taken."""
+
+    added: tuple[Grant, ...] = ()
+    removed: tuple[Grant, ...] = ()
+    outcome: str = "ok"
+
+
 class AccessFile:
     """The grants in force. Any thread may use it.
 
     A file that cannot be taken (bad YAML, written by somebody else, unreadable) never opens access: the last
-    good grants stay in force, also over a restart, and `notice` says what is wrong. No file: no grants.
+    good grants stay in force, also over a restart, and `notice` says what is wrong. No file: no grants. `edits` keeps
+    what was changed by hand until somebody takes it.
     """
 
     def __init__(self, folder: Path, *, uid: int | None = None) -> None:
         """Names the vault's configuration folder; `uid` is who may own the file, by default this process."""
         self.path = folder / NAME
         self.notice: str | None = None
+        self.edits: deque[HandEdit] = deque(maxlen=MOST_EDITS)
         self._last_good = folder / LAST_GOOD
         self._uid = os.geteuid() if uid is None else uid
         self._lock = threading.Lock()
@@ -132,6 +147,15 @@ class AccessFile:
         except (Invalid, Broken) as error:
             self._fall_back(error)
             return
+        self._take_edited(data, access)
+
+    def _take_edited(self, data: bytes | None, access: Access) -> None:
+        """Takes what the file says, and notes how that differs from what was in force."""
+        before = self._access if self._access is not None else self._kept()
+        added = tuple(each for each in access.grants if each not in before.grants)
+        removed = tuple(each for each in before.grants if each not in access.grants)
+        if added or removed:
+            self.edits.append(HandEdit(added, removed))
         self._take(data, access)
 
     def _take(self, data: bytes | None, access: Access) -> None:
@@ -155,7 +179,10 @@ class AccessFile:
         hint = f" ({error.hint})" if error.hint else ""
         count = len(self._access.grants)
         stay = f"the last good one stays in force, grants: {count}" if count else "no grant is in force"
-        self.notice = f"{error.message}; {stay}{hint}"
+        notice = f"{error.message}; {stay}{hint}"
+        if notice != self.notice:
+            self.edits.append(HandEdit(outcome=error.code))
+        self.notice = notice
         return self._access
 
     def _kept(self) -> Access:
@@ -168,7 +195,10 @@ class AccessFile:
 
     def _for_edit(self) -> tuple[bytes | None, Access]:
         data = read_owned(self.path, uid=self._uid, limit=SIZE_LIMIT)
-        return data, Access() if data is None else parse_access(data)
+        access = Access() if data is None else parse_access(data)
+        if data != self._data or self._access is None:
+            self._take_edited(data, access)
+        return data, access
 
     def _replace(self, before: bytes | None, after: bytes | None, wanted: Access) -> None:
         if after is None or not _reads_as(after, wanted):

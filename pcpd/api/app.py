@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from pcpd import __version__
-from pcpd.api import audit, consent, events, history, metrics, openapi, pages, search, upkeep
+from pcpd.api import audit, consent, events, history, metrics, openapi, pages, review, search, upkeep
 from pcpd.api.caller import Served
 from pcpd.api.edge import Edge, Heads
 from pcpd.api.errors import on_error, on_fault, on_gone, on_half_a_letter, on_malformed, on_no_route, problem
@@ -61,7 +61,7 @@ def ownerless() -> FastAPI:
     app.add_exception_handler(UnicodeEncodeError, on_half_a_letter)
     app.add_exception_handler(HTTPException, on_no_route)
     # Routes are tried in this order: the ones that are asked most come first.
-    for door in (pages, search, upkeep, history, events, consent, audit):
+    for door in (pages, search, upkeep, history, events, review, consent, audit):
         app.include_router(door.router, prefix=PREFIX)
     for own in (metrics, openapi):
         app.include_router(own.router)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel, Field
 
 from pcpd.api.answers import Json, answer
 from pcpd.api.caller import CallerOf, OwnerOf, PersonOf, Served, answered, in_thread, person_of
@@ -18,6 +19,12 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 WAIT_S = 25
 BREATH_S = 0.1
 """Seconds to wait after the first new row: rows that come meanwhile are answered together with it."""
+
+
+class PruneBody(BaseModel):
+    """The time that the rows to remove are older than, at least a day ago."""
+
+    before: str = Field(max_length=100)
 
 
 async def query_of(
@@ -87,9 +94,16 @@ async def proof(owner: OwnerOf) -> Response:
     def act() -> dict[str, object]:
         found = trail.verify(owner.memory)
         faults = [{"number": fault.number, "what": fault.what} for fault in found.faults]
-        return {"ok": found.ok, "rows": found.rows, "faults": faults}
+        pruned = {"pruned": found.pruned, "pruned_before": found.pruned_before}
+        return {"ok": found.ok, "rows": found.rows, "faults": faults, **pruned}
 
     return await answered(owner, act, before_ready=True)
+
+
+@router.post("/audit/prune", dependencies=[Depends(person_of)])
+async def prune(owner: OwnerOf, body: PruneBody) -> Response:
+    """Removes the rows that are older than a time, for good; what is left stays provable."""
+    return await answered(owner, lambda: {"removed": trail.prune(owner.memory, body.before)})
 
 
 async def _when_there_are_some(owner: Served, act: Callable[[], AuditList], wait_s: float) -> Json:

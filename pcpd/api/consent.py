@@ -4,7 +4,7 @@ from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, Field
 
 from pcpd.api.caller import OwnerOf, answered, person_of
-from pcpd.memory import consent
+from pcpd.memory import consent, pausing, standing
 
 router = APIRouter(dependencies=[Depends(person_of)])
 
@@ -42,6 +42,30 @@ class RevokeBody(BaseModel):
 
     principal: str | None = None
     token: str | None = None
+
+
+class PauseBody(BaseModel):
+    """Who is paused or let back; everybody with a token where nobody is named."""
+
+    principal: str | None = None
+
+
+@router.get("/access")
+async def access(owner: OwnerOf) -> Response:
+    """Tells who can do what, since when and until when, and who is paused."""
+    return await answered(owner, lambda: standing.access(owner.memory))
+
+
+@router.post("/pause")
+async def pause(owner: OwnerOf, body: PauseBody) -> Response:
+    """Cuts agents off at once, until they are let back; open connections end."""
+    return await answered(owner, lambda: pausing.pause(owner.memory, body.principal), before_ready=True)
+
+
+@router.post("/resume")
+async def resume(owner: OwnerOf, body: PauseBody) -> Response:
+    """Lets paused agents back."""
+    return await answered(owner, lambda: pausing.resume(owner.memory, body.principal), before_ready=True)
 
 
 @router.post("/tokens")

@@ -34,6 +34,7 @@ TAGS = {
     "search": "Finding pages.",
     "history": "Versions of pages.",
     "events": "Changes as they happen.",
+    "review": "What agents proposed, and what is decided about it.",
     "audit": "What agents did.",
     "consent": "Tokens and grants.",
     "upkeep": "The owner itself.",

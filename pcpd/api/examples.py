@@ -13,6 +13,8 @@ _TAG = '"3b0c8f"'
 _REV = "HEAD"
 
 PARAMETERS: Mapping[str, Said] = {
+    "id": ("The proposal's id; that of a new page is its path, encoded once.", "house/boiler"),
+    "state": ("`open`: what waits; `rejected`: what was rejected; `all`: both.", "open"),
     "path": (
         "The page's path; its only file name or its id name it too. Encoded once: a slash may be sent as `%2F`.",
         "house/boiler",
@@ -93,6 +95,8 @@ BODIES: Mapping[str, Any] = {
     "edit_page": {"edits": [{"op": "append", "value": "Adler asks for 2,000 more."}]},
     "move_page": {"path": "house/boiler", "to": "house/heating"},
     "restore": {"path": "house/boiler", "rev": _REV},
+    "decide": {"decision": "reject", "reason": "It says this already."},
+    "decide_many": {"ids": ["house/boiler"], "decision": "approve"},
     "doctor": {"deep": False},
     "accept": {"copy": False},
     "handover": {"version": "0.1"},
@@ -101,4 +105,8 @@ BODIES: Mapping[str, Any] = {
     "preview": _GRANT,
     "take_back": _GRANT,
     "revoke": {"principal": "agent:claude"},
+    "prune": {"before": "2025-01-01T00:00:00Z"},
+    "take_back_act": {"principal": "agent:claude", "dry_run": True},
+    "pause": {"principal": "agent:claude"},
+    "resume": {"principal": "agent:claude"},
 }

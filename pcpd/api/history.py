@@ -8,13 +8,23 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BaseModel, Field
 
 from pcpd.api.caller import CallerOf, OwnerOf, answered, in_thread, person_of
 from pcpd.api.paths import PAGE
 from pcpd.errors import Usage
-from pcpd.memory import versions
+from pcpd.memory import undo, versions
 
 router = APIRouter()
+
+
+class UndoBody(BaseModel):
+    """Which act is taken back: a version or the id of an audit row, else the last one, of a principal where named."""
+
+    act: str | None = Field(default=None, max_length=1000)
+    principal: str | None = Field(default=None, max_length=1000)
+    dry_run: bool = False
+
 
 Limit = Annotated[int, Query(ge=1, le=10_000)]
 Rev = Annotated[str | None, Query(max_length=1000)]
@@ -51,6 +61,16 @@ async def history(
             return versions.history(owner.memory, caller, path, limit=limit, cursor=cursor)
         found = versions.log(owner.memory, caller, path, limit=limit, before=before)
         return {"versions": [asdict(version) for version in found]}
+
+    return await answered(owner, act)
+
+
+@router.post("/undo", dependencies=[Depends(person_of)])
+async def take_back_act(owner: OwnerOf, caller: CallerOf, body: UndoBody) -> Response:
+    """Takes back an act of an agent as a new version, merged with what changed since; what clashes is shown instead."""
+
+    def act() -> object:
+        return undo.undo(owner.memory, caller, body.act, principal=body.principal, dry_run=body.dry_run)
 
     return await answered(owner, act)
 

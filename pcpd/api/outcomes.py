@@ -10,7 +10,10 @@ from pcpd.index.search import Results
 from pcpd.memory.consent import Preview
 from pcpd.memory.describe import Description
 from pcpd.memory.read import LooseEnds
+from pcpd.memory.review import Decided, Queue, Shown
+from pcpd.memory.standing import AccessNow
 from pcpd.memory.trail import AuditList, Summary
+from pcpd.memory.undo import Undone
 from pcpd.memory.versions import PageVersions
 
 JSON = "application/json"
@@ -43,7 +46,10 @@ def _gives(*kinds: type, refusals: tuple[int, ...] = ()) -> Outcome:
 def _writes(about: str, *, makes: bool = False, refusals: tuple[int, ...] = _CONFLICTS) -> Outcome:
     done = Answer(200, about, {JSON: (shapes.WrittenPage,)}, ("ETag",))
     made = Answer(201, "The page was made.", {JSON: (shapes.WrittenPage,)}, ("ETag", "Location"))
-    return Outcome((done, made) if makes else (done,), refusals)
+    waits = Answer(
+        202, "It waits for the person's review; nothing has changed.", {JSON: (shapes.WrittenPage,)}
+    )
+    return Outcome((done, made, waits) if makes else (done, waits), refusals)
 
 
 _SHOWN = ("ETag", "Vary", "Content-Location", "Pcp-Origin")
@@ -76,12 +82,21 @@ OUTCOMES: Mapping[str, Outcome] = {
     "history": _gives(PageVersions, shapes.Versions, refusals=(404, 422)),
     "show": Outcome((Answer(200, "The page's bytes then.", {_BYTES: None}),), (404, 422)),
     "diff": Outcome((Answer(200, "Changes as `git diff` prints them.", {"text/x-diff": None}),), (404, 422)),
+    "take_back_act": _gives(Undone, refusals=(404, 409, 422)),
     "events": Outcome(
         (Answer(200, "Server-sent events, each with an `Event` as data.", {"text/event-stream": None}),)
     ),
+    "proposals": _gives(Queue, refusals=(422,)),
+    "proposal": _gives(Shown, refusals=(404,)),
+    "decide": _gives(Decided, refusals=(404, 409, 422)),
+    "decide_many": _gives(shapes.AllDecided, refusals=(422,)),
     "audit": _gives(AuditList, refusals=(422,)),
     "summary": _gives(Summary, refusals=(422,)),
     "proof": _gives(shapes.TrailProof),
+    "prune": _gives(shapes.Pruned, refusals=(409, 422)),
+    "access": _gives(AccessNow),
+    "pause": _gives(shapes.Paused, refusals=(404, 422)),
+    "resume": _gives(shapes.Resumed, refusals=(404, 409, 422)),
     "tokens": _gives(shapes.Tokens),
     "create_token": _gives(shapes.MadeToken, refusals=(409, 422)),
     "grants": _gives(shapes.Grants),

@@ -23,6 +23,8 @@ from pcpd.pages.frontmatter import parse_assignment
 
 router = APIRouter()
 
+PROPOSED = "proposed"
+
 
 class EditBody(BaseModel):
     """One edit, as `pages.edits.Edit`, or with `assignment`: KEY=VALUE as people type it.
@@ -177,6 +179,8 @@ async def restore(owner: OwnerOf, caller: CallerOf, body: RestoreBody) -> Respon
 async def _written(owner: Served, act: Callable[[], Written], *, knows_all: bool) -> Response:
     """Runs an act that writes. The version that it came to is the entity tag, for who knows all of the page."""
     written = await in_thread(owner, act)
+    if written.outcome == PROPOSED:  # the page is as it was, and who asked has learned nothing new of it
+        return Json({**asdict(written), "version": None, "edit_version": None}, 202)
     made = written.outcome == "created"
     mark = None if knows_all else part_mark(written.version)
     headers = {"etag": tag(mark or written.version)}

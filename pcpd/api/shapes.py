@@ -10,6 +10,7 @@ from pcpd.history.versions import Kind, Version
 from pcpd.ledger.issued import Issued
 from pcpd.memory.consent import PrincipalAccess
 from pcpd.memory.health import Work
+from pcpd.memory.review import Decided
 from pcpd.pages.page import Problem as PageProblem
 
 
@@ -97,7 +98,8 @@ class OwnerStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """How the vault, its index, its history and its owner are. `left_out` are files not read, each with why."""
+    """How the vault, its index, its history and its owner are. `left_out` are files not read, each with why;
+    `proposals` wait for the person's review."""
 
     vault: VaultNamed
     pages: int
@@ -109,6 +111,14 @@ class Status:
     lost: int
     notices: list[Notice]
     owner: OwnerStatus
+    proposals: int
+
+
+@dataclass(frozen=True)
+class AllDecided:
+    """What came of each decision."""
+
+    decided: list[Decided]
 
 
 @dataclass(frozen=True)
@@ -223,6 +233,7 @@ class WrittenPage:
 
     `edit_version` then names it for further edits. `conflict_copy` is the file that kept what somebody saved in
     the same moment; `broken_links` the pages, of those that the caller may see, with a link that leads nowhere now.
+    `proposal` is the id of what waits for review, where the outcome is `proposed`: the page is then as it was.
     """
 
     path: str
@@ -231,6 +242,7 @@ class WrittenPage:
     outcome: str
     conflict_copy: str | None
     broken_links: list[str]
+    proposal: str
 
 
 @dataclass(frozen=True)
@@ -250,11 +262,20 @@ class Fault:
 
 @dataclass(frozen=True)
 class TrailProof:
-    """Whether the audit trail is whole."""
+    """Whether the audit trail is whole. `pruned` rows, those older than `pruned_before`, were removed for their age."""
 
     ok: bool
     rows: int
     faults: list[Fault]
+    pruned: int
+    pruned_before: str | None
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """How many rows of the audit trail were removed."""
+
+    removed: int
 
 
 @dataclass(frozen=True)
@@ -314,6 +335,21 @@ class Revoked:
 
     grants: int
     tokens: int
+
+
+@dataclass(frozen=True)
+class Paused:
+    """Who is paused, `*` for everybody with a token, and since when."""
+
+    paused: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """How many pauses were ended, and which are left."""
+
+    resumed: int
+    paused: dict[str, str]
 
 
 @dataclass(frozen=True)

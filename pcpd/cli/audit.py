@@ -1,16 +1,19 @@
 """The command that shows what agents did: audit."""
 
 import json
+import re
 import select
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import click
 
 from pcpd.cli import output, progress
+from pcpd.cli.export import exported
 from pcpd.cli.invocation import Invocation, command, page_argument
 from pcpd.cli.moments import moment
 from pcpd.cli.output import counted, line, plain, say, styled
@@ -26,8 +29,25 @@ KEY_BESIDE = (
     "anew, or take the whole ledger away."
 )
 
+_AGE = re.compile(r"(\d{1,6})(d|w|y)", re.ASCII)
+_DAYS = {"d": 1, "w": 7, "y": 365}
+
+
+def _age(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    """Gives the time that is so long ago."""
+    if text is None:
+        return None
+    age = _AGE.fullmatch(text)
+    if age is None:
+        raise click.BadParameter("write a number of days, weeks or years, such as 90d, 26w or 2y")
+    try:
+        return f"{datetime.now(UTC) - timedelta(days=int(age[1]) * _DAYS[age[2]]):%Y-%m-%dT%H:%M:%SZ}"
+    except OverflowError as error:
+        raise click.BadParameter("that is longer ago than any time") from error
+
 
 @command("audit", short_help="Show what agents did, and who was refused")
+@click.argument("act", type=click.Choice(["prune"]), required=False)
 @click.option("--principal", metavar="NAME", help="Only what NAME did; `unknown` for strangers.")
 @click.option("--action", metavar="NAME", help="Only acts of that name, such as read_page.")
 @click.option(
@@ -55,9 +75,16 @@ KEY_BESIDE = (
 @click.option(
     "--verify", is_flag=True, help="Check the trail, and name each row that was cut, edited or put in."
 )
+@click.option("--export", metavar="FILE", help="Write all rows asked for to FILE as JSON Lines; - is stdout.")
+@click.option(
+    "--older-than", metavar="AGE", callback=_age, help="With prune: which rows go, such as 90d, 26w or 2y."
+)
 def audit_command(
     invocation: Invocation,
+    act: str | None,
     *,
+    export: str | None,
+    older_than: str | None,
     limit: int,
     cursor: str | None,
     follow: bool,
@@ -69,16 +96,28 @@ def audit_command(
 
     One line an act, the newest first: when (UTC), who, what, by which door, how it ended, and which pages. The trail
     holds no text, no titles and no searches. Exit status 1 when --verify finds that it was tampered with.
+
+    `pcpd audit prune --older-than 2y` removes old rows for good. What is left can be verified as before, and says that
+    rows were removed and up to when.
     """
-    if follow + summary + verify > 1 or (cursor and (follow or summary or verify)):
-        raise Usage("cli.usage", "choose one of --follow, --summary, --verify and --cursor")
+    if follow + summary + verify + bool(act) + bool(export) + bool(cursor) > 1 or bool(act) != bool(
+        older_than
+    ):
+        raise Usage(
+            "cli.usage",
+            "choose one of --follow, --summary, --verify, --cursor, --export and prune --older-than AGE",
+        )
+    if older_than:
+        return _prune(invocation, older_than)
     if verify:
         if any(asked.values()):
             raise Usage("cli.usage", "--verify looks at the whole trail, and takes no filter")
         return _verify(invocation)
     if asked["page"]:
         asked["page"] = page_argument(invocation.root(), asked["page"])
-    if summary:
+    if export:
+        exported(invocation, asked, export)
+    elif summary:
         _summarise(invocation, asked)
     elif follow:
         _follow(invocation, {**asked, "limit": limit})
@@ -148,11 +187,24 @@ def _verify(invocation: Invocation) -> int:
     for fault in answer["faults"]:
         line(f"{styled('fault:', 'red')} {plain(fault['what'])}")
     rows = counted(answer["rows"], "row")
+    if answer.get("pruned"):
+        say(
+            f"{counted(answer['pruned'], 'row')} older than {plain(answer['pruned_before'])} were removed before."
+        )
     if answer["ok"]:
         say(f"The audit trail is whole: {rows}. {KEY_BESIDE}")
         return 0
     say(f"The audit trail was tampered with: {counted(len(answer['faults']), 'fault')} in {rows}.")
     return 1
+
+
+def _prune(invocation: Invocation, before: str) -> int:
+    answer: dict[str, Any] = invocation.ask("POST", "audit/prune", body={"before": before}).json()
+    if invocation.is_json:
+        output.document(answer)
+    else:
+        say(f"Removed {counted(answer['removed'], 'row')} older than {plain(before)}.")
+    return 0
 
 
 def _show(rows: Sequence[Mapping[str, Any]], widths: Sequence[int]) -> None:
@@ -174,15 +226,15 @@ def _widths(rows: Iterable[Mapping[str, Any]]) -> list[int]:
 
 
 def _whole_cells(row: Mapping[str, Any]) -> list[str]:
-    pages = ", ".join(_page(path) for path in row["paths"])
+    pages = ", ".join((*(_page(path) for path in row["paths"]), *row.get("about", ())))
     counts = ", ".join(f"{name}={number}" for name, number in row["counts"].items())
     cells = [row[column] for column in COLUMNS[:5]]
     return [plain(cell) for cell in (*cells, pages, ", ".join(row["categories"]), counts, row["duration_ms"])]
 
 
 def _what(row: Mapping[str, Any]) -> str:
-    """Says which pages an act touched, some of them by name; where it touched none, what it counted."""
-    paths = [plain(_page(path)) for path in row["paths"]]
+    """Says which pages an act touched, or whom a decision is about, some by name; else what it counted."""
+    paths = [*(plain(_page(path)) for path in row["paths"]), *map(plain, row.get("about", ()))]
     if not paths:
         return ", ".join(f"{plain(name)} {number:,}" for name, number in row["counts"].items())
     more = len(paths) - PAGES_SHOWN

@@ -27,9 +27,10 @@ def config_command(ctx: click.Context) -> None:
     """Show settings and folders, and where they come from
 
     Settings stand in config.toml in the configuration folder, one `name = value` a line, and in variables
-    such as PCPD_PORT, which outrank it: port (of HTTP on localhost; default: any free one), attachment_limit
-    (bytes; default: 10 MiB), commit_quiet_s and commit_longest_s (seconds that a saved page waits for its
-    commit; default: 2 and 30), watch (auto or polling), poll_s (default: 2) and log_level (default: info).
+    such as PCPD_PORT, which outrank it: port (of HTTP on localhost; default: 7717), attachment_limit (bytes;
+    default: 10 MiB), commit_quiet_s and commit_longest_s (seconds that a saved page waits for its commit;
+    default: 2 and 30), watch (auto or polling), poll_s (default: 2), log_level (default: info), and what each
+    agent may have within an hour (0: no limit): quota_writes, quota_proposals, quota_bytes.
     """
     invocation = ctx.find_object(Invocation)
     if ctx.invoked_subcommand or invocation is None:

@@ -68,8 +68,8 @@ def _now(preview: Mapping[str, Any]) -> str:
 def _proposing(features: Sequence[str]) -> str:
     """Says what a proposal comes to now."""
     if "review" in features:
-        return "they would wait for your review; this version of pcpd takes none yet, so they are refused"
-    return "nothing comes of it: this vault has no review (features in context.yaml), so they are refused"
+        return "new pages, changes, moves and removals wait until you approve them: pcpd review"
+    return "refused, since nobody reviews here: to change that, add review to features in .pcp/context.yaml"
 
 
 def _scope(grant: Mapping[str, Any]) -> str:

@@ -5,8 +5,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -15,6 +16,7 @@ from pcpd.cli.output import say
 from pcpd.cli.pages import based, matching, show_written
 from pcpd.errors import Broken, PcpError, Usage
 
+T = TypeVar("T")
 Edit = dict[str, object]
 Pairs = tuple[tuple[str, str], ...]
 
@@ -105,10 +107,7 @@ def _apply(invocation: Invocation, path: str, edits: Sequence[Edit], if_version:
 
 
 def _open(invocation: Invocation, path: str, if_version: str | None) -> None:
-    """Lets the person change a copy, and writes it back if the page is still what they began with.
-
-    When that fails the copy stays, and they are told where.
-    """
+    """Lets the person change a copy, and writes it back if the page is still what they began with."""
     from pcpd.client.http import quoted
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
@@ -116,24 +115,38 @@ def _open(invocation: Invocation, path: str, if_version: str | None) -> None:
             "edit.nothing", "there is nothing to change", hint="name an edit, such as --set KEY=VALUE"
         )
     read = invocation.ask("GET", f"pages/{quoted(path)}")
-    folder = Path(tempfile.mkdtemp(prefix="pcpd-edit-"))
-    copy = folder / f"{path.rpartition('/')[2]}.md"
-    copy.write_bytes(read.data)
-    _edit_file(copy, invocation)
-    data = copy.read_bytes()
-    if data == read.data:
+    headers = matching(if_version or read.version)
+
+    def send(data: bytes) -> dict[str, object]:
+        return invocation.ask("PUT", f"pages/{quoted(path)}", body=data, headers=headers).json()
+
+    written = edited(invocation, path.rpartition("/")[2], read.data, send)
+    if written is None:
         say("Nothing was changed.")
     else:
-        headers = matching(if_version or read.version)
+        show_written(invocation, written)
+
+
+def edited(invocation: Invocation, name: str, data: bytes, send: Callable[[bytes], T]) -> T | None:
+    """Lets the person change a copy of a text, and sends what they saved; None where it stayed as it was.
+
+    When that fails the copy stays, and they are told where.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="pcpd-edit-"))
+    copy = folder / f"{name}.md"
+    copy.write_bytes(data)
+    _edit_file(copy, invocation)
+    saved, sent = copy.read_bytes(), None
+    if saved != data:
         try:
-            written = invocation.ask("PUT", f"pages/{quoted(path)}", body=data, headers=headers)
+            sent = send(saved)
         except PcpError as error:
             error.hint = f"your text is kept in {copy}. {error.hint}".strip()
             raise
-        show_written(invocation, written.json())
     for left in folder.iterdir():
         left.unlink()
     folder.rmdir()
+    return sent
 
 
 def _edit_file(file: Path, invocation: Invocation) -> None:

@@ -51,6 +51,8 @@ def _status_rows(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     by = f", watched by {owner['watch']}" if owner.get("watch") else ""
     yield "index", f"{state}, proved {index.get('proved_at') or 'never'}{by}"
     yield "history", _history_words(_mapping(answer.get("history")))
+    if waiting := answer.get("proposals"):
+        yield "review", f"{counted(waiting, 'proposal')} waiting for you: see `pcpd review`"
     if answer.get("lost"):
         yield "lost", f"{counted(answer['lost'], 'page')} gone at once, kept back: see `pcpd accept`"
     for file, why in answer.get("left_out") or ():

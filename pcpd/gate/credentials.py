@@ -13,6 +13,7 @@ from pcpd.gate.knock import MCP_ROUTE, Knock
 from pcpd.ledger import tokens
 from pcpd.ledger.issued import Issued
 from pcpd.memory import strangers
+from pcpd.memory.brakes import PausedError
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
 
@@ -42,7 +43,7 @@ class Credentials:
         self._checks, self._notes = CapacityLimiter(CHECKS), CapacityLimiter(1)
 
     async def caller(self, knock: Knock) -> Caller:
-        """Gives who knocks. Raises `Denied` (`http.no-token`, `token.refused`)."""
+        """Gives who knocks. Raises `Denied` (`http.no-token`, `token.refused`, `access.paused`)."""
         if knock.authorization is None:
             if knock.is_local and knock.path != MCP_ROUTE:
                 return Caller(Principal(self._memory.context.controller, is_controller=True), "cli")
@@ -54,11 +55,12 @@ class Credentials:
         issued = await self._issued(knock.authorization)
         if issued is None or issued.revoked_at is not None:
             raise TokenRefusedError(issued.principal if issued else "")
+        self._memory.brakes.check(issued.principal)
         return Caller(Principal(issued.principal), _channel(knock))
 
     async def note(self, knock: Knock, error: PcpError, caller: object | None) -> None:
         """Has a refusal written down, off the event loop. The person's own slips are not."""
-        principal = error.principal if isinstance(error, TokenRefusedError) else ""
+        principal = error.principal if isinstance(error, TokenRefusedError | PausedError) else ""
         if isinstance(caller, Caller):
             if caller.principal.is_controller:
                 return

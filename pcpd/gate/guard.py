@@ -28,6 +28,7 @@ from pcpd.gate.knock import (
     too_large,
     wrong_kind,
 )
+from pcpd.memory.brakes import PausedError
 
 BODY_S = 30.0
 """Seconds in which a body must be whole that comes over loopback, where it takes milliseconds."""
@@ -92,7 +93,7 @@ class Gate:
         try:
             caller = await self._keeper.caller(knock)
         except Denied as error:
-            return None, (error, 401)
+            return None, (error, 403 if isinstance(error, PausedError) else 401)
         if not knock.is_local and self._under_way[caller] >= MOST_UNDER_WAY:
             return caller, _too_many()
         return caller, wrong_kind(knock)

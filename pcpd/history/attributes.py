@@ -62,6 +62,10 @@ class Attributes:
         self._configuration = configuration
         self._in_head = in_head
 
+    def conversion(self, file: str) -> Conversion:
+        """Gives how one file is converted."""
+        return self.conversions([file]).get(file, Conversion())
+
     def conversions(self, files: Iterable[str]) -> dict[str, Conversion]:
         """Gives the conversion of each vault-relative file that has one."""
         everywhere = self._everywhere()

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from pcpd.errors import NotFound, Usage
 from pcpd.history import names
 from pcpd.history.attributes import Attributes, Conversion
+from pcpd.history.blobs import absent
 from pcpd.history.layout import Layout
 from pcpd.history.objects import Objects
 from pcpd.history.program import LONG_S, Program
-from pcpd.history.versions import EXECUTABLE, GITLINK, PRINCIPAL, REGULAR, Blob, Version
+from pcpd.history.versions import EXECUTABLE, GITLINK, PRINCIPAL, REGULAR, Blob, Touched, Version
 
 _FORMAT = f"%x01%H%x00%ct%x00%an%x00%s%x00%(trailers:key={PRINCIPAL},valueonly,separator=%x2C)%x00"
 _STATUS = re.compile(r"\n?([AMDTRCX])\d*")
@@ -65,6 +66,25 @@ class Reading:
                 )
             found = found[seen.index(before) + 1 :]
         return found[:limit]
+
+    def touched(self, commit: str) -> tuple[Touched, ...]:
+        """Gives the files that a commit changed; none for a merge."""
+        out = self._program.run(
+            "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-commit-id", "--root", commit, "--",
+            limit_s=LONG_S,
+        ).out  # fmt: skip
+        fields = [os.fsdecode(field) for field in out.split(b"\0")]
+        found = []
+        for head, file in zip(fields[::2], fields[1::2], strict=False):
+            _, _, old, new, _ = head.split(" ")
+            found.append(Touched(file, _blob_id(old), _blob_id(new)))
+        return tuple(found)
+
+    def blob(self, oid: str, limit: int) -> bytes:
+        """Gives a stored blob as it is stored. Raises Unavailable (`history.absent`), also over `limit` bytes."""
+        if self._objects.size(oid) > limit:
+            raise absent(oid)
+        return self._objects.read_blob(oid)
 
     def show(self, file: str, commit: str, limit: int | None = None) -> bytes:
         """Gives a file's bytes in `commit` as git would write them to disk; none of more than `limit` bytes."""
@@ -134,6 +154,11 @@ class Reading:
             other = names.other_spelling(file, lambda folder: self._objects.names(commit, folder))
             found = self._objects.entry(commit, other) if other else None
         return found
+
+
+def _blob_id(text: str) -> str | None:
+    """Gives a blob's id; None for the zeros that git writes where there is no file."""
+    return text if text.strip("0") else None
 
 
 def _of_one_file(versions: Iterator[tuple[Version, bool]]) -> Iterator[Version]:

@@ -9,7 +9,7 @@ person made them; who acted stands in the trailer `Pcp-Principal`. All methods m
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 from pcpd.errors import Invalid, NotFound
 from pcpd.history import bulk, ground, layout, libgit2, packing, refs
 from pcpd.history.aside import Aside, message_of
-from pcpd.history.attributes import Attributes, Conversion, Unfilterable
+from pcpd.history.attributes import Attributes, Unfilterable
 from pcpd.history.configuration import Configuration
 from pcpd.history.drafting import Draft
 from pcpd.history.gate import Gate
@@ -38,13 +38,13 @@ from pcpd.history.versions import (
     Busy,
     Change,
     Committed,
-    Edit,
     EditedIndex,
     Locked,
     Moved,
     Prepared,
     RepositoryState,
     Target,
+    Touched,
     Version,
 )
 
@@ -138,7 +138,7 @@ class Repository:
 
         Gives the blob's id for a `Change`. Raises Invalid (`history.filter`) when the filter cannot run.
         """
-        how, head = self._conversion(file), self._ground.base()
+        how, head = self._attributes.conversion(file), self._ground.base()
         if not how.touches(data, lambda: self._bytes_at(head, file)):
             return self._objects.write_blob(data)
         try:
@@ -205,7 +205,9 @@ class Repository:
                 if step.data is not None:
                     self._objects.write_blob(step.data)
                 edits.append(step.edit)
-            rev = self._commit_of(target, edits, text, now) if edits else ""
+            made = {edit.file: edit.new for edit in edits}
+            tree = self._objects.change_tree(target.base, made) if edits else ""
+            rev = self._objects.commit(tree, target.parents, text, now) if edits else ""
         prepared = Prepared(target, rev or None, tuple(edits), tuple(draft.unchanged), tuple(draft.refused))
         if not edits or not self._has_index(target):
             return prepared
@@ -286,13 +288,16 @@ class Repository:
 
     def head_files(self) -> dict[str, str]:
         """Gives the blob id of each file that the branch has. Nested repositories are not among them."""
-        base = self._ground.base()
-        files = self._objects.files(base) if base else ()
+        files = self._objects.files(base) if (base := self._ground.base()) else ()
         return {file: blob.oid for file, blob in files if blob.mode in {REGULAR, EXECUTABLE}}
 
     def blob_id(self, data: bytes) -> str:
         """Gives the id that git has for bytes stored as they are."""
         return self._objects.blob_id(data)
+
+    def blob(self, oid: str, limit: int) -> bytes:
+        """Gives a stored blob's bytes. Raises Unavailable (`history.absent`) where it is not here, or is larger."""
+        return self._reading.blob(oid, limit)
 
     def differs(self, file: str, data: bytes) -> bool:
         """Tells whether a file's bytes differ from what the branch has, filters considered."""
@@ -302,7 +307,7 @@ class Repository:
             return True
         if self._objects.blob_id(data) == old.oid:
             return False
-        how = self._conversion(file)
+        how = self._attributes.conversion(file)
         if not how.touches(data, lambda: self._bytes_at(base, file)):
             return True
         try:
@@ -321,6 +326,10 @@ class Repository:
     def show(self, file: str, rev: str, *, limit: int | None = None) -> bytes:
         """Gives a file's bytes at `rev`, as on disk. Raises NotFound (`history.no-version`), also over `limit`."""
         return self._reading.show(file, self.resolve(rev), limit)
+
+    def touched(self, rev: str) -> tuple[Touched, ...]:
+        """Gives the files that the commit `rev` changed."""
+        return self._reading.touched(self.resolve(rev))
 
     def diff(self, file: str | None, old: str | None = None, new: str | None = None) -> str:
         """Gives the difference from version `old` (None: the branch's) to `new` (None: the disk), unified.
@@ -343,10 +352,6 @@ class Repository:
     def resolve(self, rev: str) -> str:
         """Gives the full id of the version that `rev` names. Raises Usage or NotFound."""
         return self._reading.resolve(rev, self._ground.tips(), self._ground.base())
-
-    def _commit_of(self, target: Target, edits: Sequence[Edit], text: str, now: datetime) -> str:
-        tree = self._objects.change_tree(target.base, {edit.file: edit.new for edit in edits})
-        return self._objects.commit(tree, target.parents, text, now)
 
     def _has_moved(self, target: Target) -> bool:
         """Tells whether a commit that was built for `target` must not go there any more."""
@@ -386,12 +391,8 @@ class Repository:
     def _land(self, prepared: Prepared) -> None:
         if prepared.target.aside:
             return
-        files = {edit.file for edit in prepared.edits}
-        files.update(prepared.unchanged, (refused.file for refused in prepared.refused))
-        self._aside.land(files, log=refs.log_line(int(self._clock()), "landed"))
-
-    def _conversion(self, file: str) -> Conversion:
-        return self._attributes.conversions([file]).get(file, Conversion())
+        files = {edit.file for edit in prepared.edits} | {each.file for each in prepared.refused}
+        self._aside.land(files.union(prepared.unchanged), log=refs.log_line(int(self._clock()), "landed"))
 
     def _bytes_at(self, commit: str | None, file: str) -> bytes | None:
         found = self._objects.entry(commit, file) if commit else None

@@ -145,6 +145,15 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Touched:
+    """One file of a commit: its blob in the commit before, and in this one; None where it is not there."""
+
+    file: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RepositoryState:
     """What `status` shows of history.
 

@@ -7,7 +7,7 @@ and notes about the index itself.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pcpd.index import fulltext
+from pcpd.index import fulltext, proposals
 from pcpd.sqlite import Reads
 
 Row = tuple[str, tuple[object, ...]]
@@ -36,6 +36,7 @@ _KEY_LENGTHS = {
     "properties": 3,
     "problems": 2,
     "links": 2,
+    "proposals": 1,
     "texts": 1,
     "classes": 4,
     "stems": 1,
@@ -64,6 +65,7 @@ def dump(reads: Reads) -> Iterator[Row]:
             " LEFT JOIN pages AS p ON p.id = t.page ORDER BY 1, 2, 3"
         ):
             yield table, tuple(row)
+    yield from proposals.dump(reads)
     yield from fulltext.dump(reads)
 
 

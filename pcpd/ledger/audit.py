@@ -59,6 +59,7 @@ class Filter:
     object_id: int | None = None
     since: str | None = None
     until: str | None = None
+    not_channel: str | None = None
 
 
 ALL = Filter()
@@ -113,6 +114,13 @@ def rows(
         return [_row(row) for row in connection.execute(sql, (*values, limit))]
 
 
+def row(ledger: Ledger, id_: str) -> AuditRow | None:
+    """Gives the row of that id."""
+    with ledger.beside() as connection:
+        found = connection.execute(f"SELECT {COLUMNS} FROM audit WHERE id = ?", (id_,)).fetchone()  # noqa: S608
+    return None if found is None else _row(found)
+
+
 def where_of(wanted: Filter) -> tuple[str, list[object]]:
     """Gives a filter as a condition on the rows of `audit`, and its values in order."""
     is_refused = wanted.outcome == REFUSED
@@ -125,6 +133,7 @@ def where_of(wanted: Filter) -> tuple[str, list[object]]:
         "EXISTS (SELECT 1 FROM json_each(object_ids) WHERE value = ?)": wanted.object_id,
         "at >= ?": wanted.since,
         "at < ?": wanted.until,
+        "channel <> ?": wanted.not_channel,
     }
     given = {condition: value for condition, value in asked.items() if value is not None}
     return " AND ".join(given) or "TRUE", list(given.values())

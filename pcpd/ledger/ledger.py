@@ -23,7 +23,18 @@ from pcpd.sqlite import Transaction
 NAME = "ledger.sqlite"
 STORE = "ledger"
 SCHEMA = "pcpd.ledger.schema"
-TABLES = ("keys", "tokens", "audit", "trail", "objects", "idempotency", "begun")
+TABLES = (
+    "keys",
+    "tokens",
+    "audit",
+    "trail",
+    "objects",
+    "idempotency",
+    "begun",
+    "paused",
+    "granted",
+    "pruned",
+)
 LOG_PAGES = 4_000
 """Pages of 4 KiB in the write-ahead log before they are moved to the file, which takes milliseconds: 1,300 rows."""
 

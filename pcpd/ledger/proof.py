@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from pcpd.ledger import audit, chain, keys
+from pcpd.ledger import audit, chain, keys, retention
 from pcpd.ledger.ledger import Ledger
 
 CHUNK = 2_000
@@ -20,10 +20,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How many rows were looked at and what is wrong, at most 100 faults."""
+    """How many rows were looked at and what is wrong, at most 100 faults.
+
+    `pruned` rows before them were removed for their age: those older than `pruned_before`.
+    """
 
     rows: int
     faults: tuple[Fault, ...]
+    pruned: int = 0
+    pruned_before: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -41,13 +46,19 @@ def verify_chain(ledger: Ledger) -> Proof:
                 (walk.number, CHUNK),
             ).fetchall()
             trail = connection.execute("SELECT id, rows, head, seal FROM trail").fetchone()
+            left = retention.stub(connection)
+        if not walk.has_begun:
+            walk.begin(left)
+        elif left != walk.left:  # rows went meanwhile: what was looked at is no trail any more
+            return verify_chain(ledger)
         if walk.head is None and walk.rows == 0 and trail is not None:
             walk.head = chain.first_head(walk.key, trail["id"])
         for row in found:
             walk.step(row)
         if len(found) < CHUNK:
             walk.end(trail)
-            return Proof(walk.rows, tuple(walk.faults[:FAULT_LIMIT]))
+            pruned, before = (left.number, left.before) if left else (0, None)
+            return Proof(walk.rows, tuple(walk.faults[:FAULT_LIMIT]), pruned, before)
 
 
 class _Walk:
@@ -59,6 +70,19 @@ class _Walk:
         self.rows = 0
         self.head: bytes | None = None
         self.faults: list[Fault] = []
+        self.has_begun = False
+        self.left: retention.Stub | None = None
+
+    def begin(self, left: retention.Stub | None) -> None:
+        """Begins behind the rows that were removed for their age, where the stub that they left is whole."""
+        self.has_begun, self.left = True, left
+        if left is None:
+            return
+        self.number, self.head = left.number, left.mac
+        if not left.is_sealed(self.key):
+            self.faults.append(
+                Fault(1, "what stands for the rows that were removed for their age was edited")
+            )
 
     def step(self, row: sqlite3.Row) -> None:
         """Checks one row against the one before."""

@@ -20,6 +20,7 @@ from pcpd.pages.edits import Edit
 from pcpd.pages.frontmatter import Value, parse_assignment
 from pcpd.pages.page import TYPES
 
+PROPOSED = "proposed"
 LINKS_BYTES = 20_000
 """Of the paths of pages whose links broke, in one answer."""
 
@@ -83,6 +84,8 @@ def move_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
     base = version(arguments)
     written = write.move_page(memory, caller, page(arguments), page(arguments, "to"), if_version=base)
     answer = _written(written, knows_all=_is_of_whole(base))
+    if written.outcome == PROPOSED:
+        return Answer(answer.text, {**answer.data, **_UNBROKEN})
     broken, told = _broken(written)
     return Answer(answer.text + broken, {**answer.data, **told})
 
@@ -97,9 +100,12 @@ def remove_page(memory: Memory, caller: Caller, arguments: Arguments) -> Answer:
             hint="read the page, and send the `version` or `edit_version` of that answer",
         )
     written = write.remove_page(memory, caller, path, if_version=base)
+    if written.outcome == PROPOSED:
+        data = {"path": written.path, "outcome": PROPOSED, "proposal": written.proposal, **_UNBROKEN}
+        return Answer(_waits(written), data)
     broken, told = _broken(written)
     text_ = f"removed: {written.path}. The person can bring it back from its history.{broken}"
-    return Answer(text_, {"path": written.path, "outcome": written.outcome, **told})
+    return Answer(text_, {"path": written.path, "outcome": written.outcome, "proposal": None, **told})
 
 
 def _refuse_others(arguments: Arguments, op: str) -> None:
@@ -138,7 +144,12 @@ def _broken(written: Written) -> tuple[str, dict[str, Any]]:
 
 
 def _written(written: Written, *, knows_all: bool) -> Answer:
-    """Gives the answer of an act. Who does not know the whole page gets a mark for the next edit, no version."""
+    """Gives the answer of an act. Who does not know the whole page gets a mark for the next edit, no version.
+
+    What was proposed has changed nothing: there is no version to go on from.
+    """
+    if written.outcome == PROPOSED:
+        return Answer(_waits(written), _shown(written, None, None))
     new = written.version if knows_all else None
     mark = None if knows_all else part_mark(written.version)
     kept = (
@@ -147,28 +158,47 @@ def _written(written: Written, *, knows_all: bool) -> Answer:
         else ""
     )
     which = f"version {new}" if new else f"for edits: if_version {mark}"
-    data = {
+    return Answer(f"{written.outcome}: {written.path} ({which}).{kept}", _shown(written, new, mark))
+
+
+def _shown(written: Written, new: str | None, mark: str | None) -> dict[str, Any]:
+    return {
         "path": written.path,
         "outcome": written.outcome,
         "version": new,
         "edit_version": mark,
         "conflict_copy": written.conflict_copy,
+        "proposal": written.proposal or None,
     }
-    return Answer(f"{written.outcome}: {written.path} ({which}).{kept}", data)
+
+
+def _waits(written: Written) -> str:
+    return (
+        f"proposed: {written.path}. Nothing has changed yet: it waits for the person's review (proposal "
+        f"{written.proposal}). Tell them so; do not write it again."
+    )
 
 
 _PATH = string("The page's path, such as notes/boiler.")
 _IF_VERSION = "The `version` or `edit_version` of the answer in which you read the page"
+_PROPOSAL: Mapping[str, Schema] = {
+    "proposal": maybe(string("The proposal that waits, where the outcome is proposed."))
+}
+_UNBROKEN: Mapping[str, Any] = {"broken_links": [], "broken_links_total": 0}
 _BROKEN: Mapping[str, Schema] = {
     "broken_links": strings("Pages with a link that led to the page and leads nowhere now."),
     "broken_links_total": integer("How many such pages there are; not all may be named."),
 }
 _WRITTEN: Mapping[str, Schema] = {
     "path": string("The page's path now."),
-    "outcome": string("created, replaced, moved, or unchanged: it said this already."),
+    "outcome": string(
+        "created, replaced, moved; unchanged: it said this already; proposed: nothing has changed, it waits for the "
+        "person's review."
+    ),
     "version": maybe(string("The page's version now, if you know all of it.")),
     "edit_version": maybe(string("What edit_page, move_page and remove_page take instead.")),
     "conflict_copy": maybe(string("The file that kept a version that somebody saved at the same moment.")),
+    **_PROPOSAL,
 }
 
 CHANGING: tuple[Tool, ...] = (
@@ -259,7 +289,12 @@ CHANGING: tuple[Tool, ...] = (
         "edit_page.",
         {"path": _PATH, "if_version": string(f"{_IF_VERSION}: only what was read is removed.")},
         ("path", "if_version"),
-        {"path": string("The path that the page had."), "outcome": string("removed."), **_BROKEN},
+        {
+            "path": string("The path that the page had."),
+            "outcome": string("removed, or proposed: it waits for the person's review."),
+            **_PROPOSAL,
+            **_BROKEN,
+        },
         remove_page,
         Effect(destroys=True),
     ),

@@ -137,13 +137,14 @@ class HttpDoor:
                 "this token is not valid any more",
                 hint="the person can make a new one with `pcpd connect` or `pcpd token create`",
             )
+        self._memory.brakes.check(principal)
         return Caller(Principal(principal), "mcp")
 
     def _turn(self, ctx: Context) -> asyncio.Semaphore:
         return self._turns.setdefault(_principal(ctx), asyncio.Semaphore(AT_A_TIME))
 
     async def _end_revoked(self) -> None:
-        """Ends the sessions whose token was taken back, until cancelled."""
+        """Ends the sessions whose token was taken back or whose principal is paused, until cancelled."""
         woken = asyncio.Event()
         unlisten = listened(self._memory, woken)
         try:
@@ -151,7 +152,8 @@ class HttpDoor:
                 await woken.wait()
                 woken.clear()
                 for bearer in self._sessions.bearers():
-                    if await self._verifier.verify_token(bearer.token) is None:
+                    is_good = self._memory.brakes.since(bearer.principal) is None
+                    if not is_good or await self._verifier.verify_token(bearer.token) is None:
                         await self._sessions.end_of(bearer)
                 await asyncio.sleep(LOOK_GAP_S)
         finally:

@@ -52,8 +52,8 @@ Remember this for me: {what}
    what is so; episodic: what happened; procedural: how it is done). One subject a page.
 4. Write what I said and no more, with the day when I said it; link related pages as [[their/path]]. Leave out
    passwords and keys.
-5. If a write is refused, or waits for my review, say so; describe_context tells what you may do here. In the end,
-   tell me in one line what you wrote, and where."""
+5. If a write is refused, or waits for my review (`outcome: proposed`), say so, and do not write it again;
+   describe_context tells what you may do here. In the end, tell me in one line what you wrote, and where."""
 
 CONSOLIDATE = """\
 Tidy up my memory{about}.
@@ -180,8 +180,7 @@ def _hits(found: Results) -> list[Row]:
 
 def _listed(found: PageList) -> list[Row]:
     return [
-        _row(page.path, page.title, source(page.origin, page.review, page.updated))
-        for page in found.pages
+        _row(page.path, page.title, source(page.origin, page.review, page.updated)) for page in found.pages
     ]
 
 

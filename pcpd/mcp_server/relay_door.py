@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from anyio import CapacityLimiter, to_thread
 
@@ -24,6 +24,7 @@ from pcpd.mcp_server.asking import Asking
 from pcpd.mcp_server.lines import LINE_LIMIT, PIECE, Lines, messages
 from pcpd.mcp_server.server import build, options
 from pcpd.mcp_server.subscriptions import Streams, Subscriptions
+from pcpd.mcp_server.watch import listened
 from pcpd.memory import strangers
 from pcpd.memory.memory import Caller, Memory
 from pcpd.policy.decide import Principal
@@ -34,6 +35,8 @@ GREETING_LIMIT = 64 * 1024
 GREETING_S = 10.0
 GREETING_THREADS = 2
 FAREWELL_S = 0.5
+LOOK_GAP_S = 0.1
+"""Between two looks at which connections may stay."""
 
 
 class RelayDoor:
@@ -54,13 +57,17 @@ class RelayDoor:
         self._memory = memory
         self._threads = threads
         self._greeting_limiter = CapacityLimiter(GREETING_THREADS)
+        self._looking_limiter = CapacityLimiter(1)
         self._on_traffic = on_traffic
         self._greeting_s = greeting_s
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Callable[[], object]] = {}
+        self._ending: asyncio.Task[None] | None = None
         self._servers: list[asyncio.Server] = []
 
     async def start(self, listening: socket.socket) -> None:
         """Begins to serve a socket; one more where an earlier one lost its name."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end_refused())
         self._servers.append(await asyncio.start_unix_server(self._connected, sock=listening, limit=PIECE))
 
     async def serve(self, listening: "asyncio.Queue[socket.socket]") -> None:
@@ -72,36 +79,54 @@ class RelayDoor:
         """Ends every connection: relays then look for the next owner."""
         for server in self._servers:
             server.close()
-        for task in self._tasks:
+        ending = [] if self._ending is None else [self._ending]
+        for task in (*self._tasks, *ending):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, *ending, return_exceptions=True)
+
+    async def _end_refused(self) -> None:
+        """Ends each connection as soon as its token is good no more or its principal is paused, until cancelled."""
+        woken = asyncio.Event()
+        unlisten = listened(self._memory, woken)
+        try:
+            while True:
+                await woken.wait()
+                woken.clear()
+                for task, who in list(self._tasks.items()):
+                    try:
+                        await to_thread.run_sync(who, limiter=self._looking_limiter)
+                    except PcpError:
+                        task.cancel()
+                await asyncio.sleep(LOOK_GAP_S)
+        finally:
+            unlisten()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = writer.get_extra_info("socket")
         if link is None or not peer.is_of(link, os.geteuid()):
             writer.transport.abort()
             return
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._tasks[task] = lambda: None
         self._on_traffic(1)
         try:
             await self._serve(Lines(reader, GREETING_LIMIT), writer)
         except (ConnectionError, EOFError, TimeoutError):
             return  # it went away, or never said who it is
         except asyncio.CancelledError:
-            return  # `close` alone cancels, and asyncio's streams take a cancelled task for a fault
+            return  # cut off, or the owner ends; asyncio's streams take a cancelled task for a fault
         except Exception:
             log.exception("a relay's connection met a fault")
         finally:
             self._on_traffic(-1)
-            if task is not None:
-                self._tasks.discard(task)
+            del self._tasks[task]
             await _hung_up(writer)
 
     async def _serve(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
         try:
             first, caller = await self._greeted(lines)
+            self._tasks[cast("asyncio.Task[None]", asyncio.current_task())] = caller
+            await to_thread.run_sync(caller, limiter=self._looking_limiter)  # nobody looked while it greeted
         except PcpError as error:
             said = {"code": error.code, "message": error.message, "hint": error.hint}
             await _send(writer, {"pcpd": __version__, "error": said})
@@ -129,14 +154,18 @@ class RelayDoor:
         try:
             token, named = _greeting(line)
             issued = tokens.recognise(self._memory.ledger, token)
-            return token, named, _proved(issued, named)
+            first = _proved(issued, named)
+            self._memory.brakes.check(first.name)
+            return token, named, first
         except PcpError as error:
             principal = issued.principal if issued else ""
             strangers.note(self._memory, error.code, principal=principal, channel="mcp")
             raise
 
     def _verified(self, token: str, named: str) -> Principal:
-        return _proved(tokens.recognise(self._memory.ledger, token), named)
+        principal = _proved(tokens.recognise(self._memory.ledger, token), named)
+        self._memory.brakes.check(principal.name)
+        return principal
 
 
 def _proved(issued: Issued | None, named: str) -> Principal:

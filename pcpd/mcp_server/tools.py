@@ -9,8 +9,9 @@ from pcpd.mcp_server.context import CONTEXT
 from pcpd.mcp_server.finding import FINDING
 from pcpd.mcp_server.history import HISTORY
 from pcpd.mcp_server.links import LINKS
+from pcpd.mcp_server.proposals import PROPOSALS
 from pcpd.mcp_server.reading import READING
 from pcpd.mcp_server.tool import Tool
 
-TOOLS: tuple[Tool, ...] = (*FINDING, *READING, *LINKS, *HISTORY, *CHANGING, *CONTEXT, *CONNECTOR)
+TOOLS: tuple[Tool, ...] = (*FINDING, *READING, *LINKS, *HISTORY, *CHANGING, *PROPOSALS, *CONTEXT, *CONNECTOR)
 BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -14,12 +14,17 @@ from pcpd.ledger import audit, begun
 from pcpd.ledger.audit import AuditRow
 from pcpd.memory.memory import Caller, Memory
 from pcpd.pages.times import to_z
-from pcpd.policy.decide import Facts
+from pcpd.policy.decide import Facts, Principal
 
 log = logging.getLogger("pcpd")
 
 _ACCOUNTED = "the audit trail has it"
 _ROWS: ContextVar[list[bool] | None] = ContextVar("rows", default=None)
+MANAGEMENT = "management"
+ABOUT = "/"
+"""What begins the name of whom a decision is about, where rows name pages: no page's path begins so."""
+REVIEWS = frozenset({"approve", "reject", "expire"})
+"""The acts that decide about proposals."""
 LOST = "owner.lost"
 """The outcome of a change that began under an owner that died before it was accounted for."""
 
@@ -29,7 +34,7 @@ class Note:
     """What goes into an act's audit row: its name, how it ended, the pages that it touched, and counts.
 
     `categories` are those of the pages whose text or name the answer gives, or which the act changed. `id` is empty
-    but for a change that has begun.
+    but for a change that has begun; `bytes` is how many it wrote.
     """
 
     action: str
@@ -38,6 +43,11 @@ class Note:
     categories: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
     id: str = ""
+    bytes: int = 0
+
+    def about(self, *names: str) -> None:
+        """Notes whom or what the person decided about: principals, tokens."""
+        self.paths = tuple(dict.fromkeys((*self.paths, *(f"{ABOUT}{name}" for name in names if name))))
 
     def touched(self, facts: Facts) -> None:
         """Notes one more page that the act is about, and its category."""
@@ -56,7 +66,7 @@ class Note:
 def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
     """Writes one audit row for what runs inside, whether it succeeds or is refused.
 
-    The person's own reads are not written down; everything that an agent asks for is.
+    The person's own reads and writes are not written down, their `REVIEWS` are; and all that an agent asks for.
     """
     note = Note(action)
     start = memory.clock.monotonic()
@@ -66,8 +76,35 @@ def audited(memory: Memory, caller: Caller, action: str) -> Iterator[Note]:
         note.outcome = "denied" if isinstance(error, Denied) else as_told(error).code
         raise
     finally:
-        if not caller.principal.is_controller:
+        if not caller.principal.is_controller or action in REVIEWS:
             _write(memory, caller, note, start)
+
+
+@contextmanager
+def managed(memory: Memory, action: str, *about: str) -> Iterator[Note]:
+    """Writes one audit row for what the person decides about agents, whether it succeeds or is refused.
+
+    The row is the controller's, by the channel `management`; `about` names principals and tokens.
+    """
+    note = Note(action)
+    note.about(*about)
+    start = memory.clock.monotonic()
+    try:
+        yield note
+    except Exception as error:
+        note.outcome = as_told(error).code
+        raise
+    finally:
+        _write(memory, _manager(memory), note, start)
+
+
+def note_managed(memory: Memory, note: Note) -> None:
+    """Writes the audit row of a decision that was made outside pcpd, such as an edit of access.yaml."""
+    _write(memory, _manager(memory), note, memory.clock.monotonic())
+
+
+def _manager(memory: Memory) -> Caller:
+    return Caller(Principal(memory.context.controller, is_controller=True), MANAGEMENT)
 
 
 @contextmanager
@@ -139,7 +176,7 @@ def _row(memory: Memory, caller: Caller, note: Note, start: float) -> AuditRow:
         outcome=note.outcome,
         categories=tuple(sorted(note.categories)),
         object_ids=tuple(audit.object_numbers(memory.ledger, note.paths)) if note.paths else (),
-        counts=note.counts,
+        counts={**note.counts, **({"bytes": note.bytes} if note.bytes else {})},
         id=note.id,
         duration_ms=round((memory.clock.monotonic() - start) * 1000, 3),
     )

@@ -5,6 +5,7 @@ import pwd
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pcpd import durable
@@ -12,18 +13,24 @@ from pcpd.access.access_file import AccessFile
 from pcpd.errors import Invalid, PcpError, Usage
 from pcpd.history.repository import Repository
 from pcpd.index.store import Index
-from pcpd.ledger import keys
+from pcpd.ledger import audit, keys, trail
+from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.ledger import Ledger
 from pcpd.memory import doctor
 from pcpd.memory.account import account_for_lost
 from pcpd.memory.identity import CONTEXT_FILE, read_context
 from pcpd.memory.memory import ATTACHMENT_LIMIT, Clock, Media, Memory, Place
+from pcpd.memory.policy_seen import note_policy
+from pcpd.memory.quotas import HOUR, Limits
 from pcpd.pages.ids import new_context_id
 from pcpd.policy.context import Context, Member, Partition, render_context, set_id
 from pcpd.vault.files import Files
 
 FEATURES = ("review",)
 RESET = "the index was damaged or of another version, and was made anew from the pages; nothing is lost"
+
+MOST_RECALLED = 50_000
+"""Audit rows that are looked at for what agents did within the last hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,12 @@ def initialise(
 
 
 def open_memory(
-    place: Place, context: Context, world: World, *, attachment_limit: int = ATTACHMENT_LIMIT
+    place: Place,
+    context: Context,
+    world: World,
+    *,
+    attachment_limit: int = ATTACHMENT_LIMIT,
+    limits: Limits | None = None,
 ) -> Memory:
     """Opens the media of a vault whose lock the caller holds. Where no history can be kept, `status` tells why.
 
@@ -99,8 +111,18 @@ def open_memory(
         memory.health.notice("history", why)
 
     memory.reopen_history = reopen_history
+    memory.on_policy = partial(note_policy, memory)
     account_for_lost(memory)
+    memory.quotas.limits = limits or Limits()
+    memory.quotas.recall(_last_hour(ledger))
     return memory
+
+
+def _last_hour(ledger: Ledger) -> list[AuditRow]:
+    """Gives the audit rows of the last hour, oldest first, as far as the newest of them go."""
+    _, end = trail.end(ledger)
+    wanted = Filter(since=ledger.stamp(-HOUR))
+    return audit.rows(ledger, wanted, after=max(0, end - MOST_RECALLED), limit=MOST_RECALLED)
 
 
 def _refuse_network(folder: Path) -> None:

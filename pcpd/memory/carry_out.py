@@ -7,7 +7,7 @@ an idempotency key has noted what it means to do. Then one job of the keeper cha
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pcpd.errors import Conflict
 from pcpd.index import outbox, tables
@@ -16,9 +16,11 @@ from pcpd.memory import reconcile
 from pcpd.memory.account import Note, audited, begin_change
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Caller, Memory
+from pcpd.memory.quotas import Use
 from pcpd.pages.times import to_z
 from pcpd.vault.files import FileBytes
 from pcpd.vault.inode import version_of
+from pcpd.vault.refusals import stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Written:
     """What an act on a page came to. `conflict_copy` names the file that kept a version met underway.
 
     `broken_links` are the pages, of those that the caller may see, with a link that led to the page before a move
-    or a removal and does not any more.
+    or a removal and does not any more. `proposal` is the id of what waits for review, where the outcome is `proposed`;
+    nothing that the act meant has been done then.
     """
 
     path: str
@@ -34,6 +37,7 @@ class Written:
     outcome: str
     conflict_copy: str | None = None
     broken_links: tuple[str, ...] = ()
+    proposal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,10 @@ class Doing:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file of an act: the bytes that it gets (None: it goes) and what it is based on (None: a new file)."""
+    """One file of an act: the bytes that it gets (None: it goes) and what it is based on (None: a new file).
+
+    One that gets the bytes that it has stays untouched, and keeps the act from being done once it is another.
+    """
 
     file: str
     data: bytes | None
@@ -63,6 +70,11 @@ class Step:
     def becomes(self) -> str:
         """The version that the file gets; empty when it goes."""
         return version_of(self.data) if self.data is not None else ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Tells whether the file stays as it is."""
+        return self.base is not None and self.data == self.base.data
 
 
 def once(
@@ -83,7 +95,7 @@ def once(
         if before is not None:
             with memory.index.reader() as conn:
                 note.categories = tables.categories(conn, note.paths)
-        is_change = before is None and written.outcome != "unchanged"
+        is_change = before is None and written.outcome not in {"unchanged", "proposed"}
         note.counts = {"changed": int(is_change), "broken_links": len(written.broken_links)}
     _settle(doing, {"written": asdict(written)})
     return written
@@ -103,6 +115,7 @@ def carry_out(
         "at": at,
         "branch": memory.history.branch() if memory.history else "",
     }
+    use = _use(doing, steps, meant)
     begin_change(memory, caller, doing.note)
     _note_intent(doing, steps, meant)
 
@@ -122,9 +135,25 @@ def carry_out(
         with memory.transaction() as tx:
             outbox.add(tx, "commit", act)
         memory.versions_waiting.set()
-        return Written(meant.path, meant.version, meant.outcome, copy)
+        return replace(meant, conflict_copy=copy)
 
-    return memory.keeper.run(Urgency.ACT, job).result()
+    try:
+        return memory.keeper.run(Urgency.ACT, job).result()
+    except BaseException:
+        memory.quotas.give_back(caller.principal.name, use)
+        raise
+
+
+def _use(doing: Doing, steps: Sequence[Step], meant: Written) -> Use:
+    """Counts an act of an agent against its quota. Raises `Unavailable` (`quota.reached`)."""
+    memory, caller = doing.memory, doing.caller
+    size = sum(len(step.data) for step in steps if step.data is not None and not step.is_kept)
+    is_proposal = meant.outcome == "proposed"
+    use = Use(memory.clock.now(), int(not is_proposal), int(is_proposal), size)
+    if not caller.principal.is_controller:
+        memory.quotas.take(caller.principal.name, use)
+        doing.note.bytes = size
+    return use
 
 
 def _take_back(memory: Memory, noted: Sequence[int], files: Sequence[str]) -> None:
@@ -194,6 +223,7 @@ def _stored(memory: Memory, steps: Sequence[Step]) -> list[dict[str, str | None]
             "oid": history.store(step.file, step.data) if history and step.data is not None else None,
         }
         for step in steps
+        if not step.is_kept
     ]
 
 
@@ -210,12 +240,32 @@ def _unseen_by_history(memory: Memory, steps: Sequence[Step]) -> list[dict[str, 
 
 
 def _apply_steps(memory: Memory, steps: Sequence[Step], *, move: bool) -> str | None:
-    """Changes the files; gives the conflict copy that kept an editor's save of the same moment, if any."""
+    """Changes the files; gives the conflict copy that kept an editor's save of the same moment, if any.
+
+    What an act does to several files is done only while all are as it found them.
+    """
+    if len(steps) > 1:
+        _require_bases(memory, steps)
+    copy = None
     if move:
-        target, source = steps
+        target, source, *steps = steps
         memory.files.move(source.file, target.file, base=source.version)
+    for step in steps:
+        copy = _apply_step(memory, step) or copy
+    return copy
+
+
+def _require_bases(memory: Memory, steps: Sequence[Step]) -> None:
+    """Raises `Conflict` (`page.stale`) where a file is another than the one that a step is based on."""
+    for step in steps:
+        now = _version_now(memory, step.file)
+        if step.base is not None and now != step.version:
+            raise stale(step.file, now)
+
+
+def _apply_step(memory: Memory, step: Step) -> str | None:
+    if step.is_kept:
         return None
-    (step,) = steps
     if step.data is None:
         memory.files.remove(step.file, base=step.version)
         return None

@@ -15,7 +15,7 @@ from pcpd import heap
 from pcpd.errors import Broken, PcpError, as_told
 from pcpd.history.versions import Busy, Change, Committed, Moved
 from pcpd.index import outbox
-from pcpd.memory import reclassed, reconcile
+from pcpd.memory import by_hand, reclassed, reconcile
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import INDEX_DAMAGED, Memory
 from pcpd.memory.refused import RefusedFiles
@@ -190,9 +190,12 @@ class Committer:
         now, subject = memory.clock.now(), _subject(memory, files)
         done = self._commit(lambda: _changes(memory, files, unread), subject, "", now)
         reclassed.tell(memory, done.skipped_unchanged)
+        read = [file for file in files if file not in unread]
+        by_hand.tell(memory, read, done.skipped_unchanged)
 
         def settle(tx: Transaction) -> None:
-            reclassed.settle(tx, [file for file in files if file not in unread])
+            reclassed.settle(tx, read)
+            by_hand.settle(tx, read)
             outbox.clear(tx, [each for each in taken if each.file not in unread])
             self._refused.settle(tx, files, done.refused)
 

@@ -11,6 +11,7 @@ from pcpd.index.visible import EVERYTHING
 from pcpd.ledger import audit
 from pcpd.ledger import tokens as token_rows
 from pcpd.memory import reconcile
+from pcpd.memory.account import managed
 from pcpd.memory.identity import CONTEXT_FILE
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
@@ -78,8 +79,11 @@ def create_token(memory: Memory, principal: str, *, label: str = "") -> dict[str
 
     `label` says to people what it is for.
     """
-    _introduce(memory, principal)
-    made = token_rows.create(memory.ledger, principal, label=label)
+    with managed(memory, "create_token") as note:
+        _introduce(memory, principal)
+        note.about(principal)
+        made = token_rows.create(memory.ledger, principal, label=label)
+        note.about(made.id)
     return {"token": made.token, "id": made.id}
 
 
@@ -93,11 +97,14 @@ def grant(memory: Memory, wish: Wish) -> dict[str, object]:
 
     `warnings` say what may be a slip of the pen. Raises `Usage` (`consent.until-past`) for one that has ended.
     """
-    wanted = _grant_of(memory, wish)
-    _check_until(memory, wanted)
-    _introduce(memory, wish.principal)
-    added = memory.access.grant(wanted)
-    memory.listeners.tell()
+    with managed(memory, "grant") as note:
+        wanted = _grant_of(memory, wish)
+        _check_until(memory, wanted)
+        note.about(wish.principal)
+        _introduce(memory, wish.principal)
+        added = memory.access.grant(wanted)
+        note.counts = {"granted": int(added)}
+        _told(memory)
     return {"granted": added, "grant": _shown(wanted), "warnings": _warnings(memory, wanted)}
 
 
@@ -139,8 +146,12 @@ def preview(memory: Memory, wish: Wish, *, without: Sequence[Wish] = ()) -> Prev
 
 def take_back(memory: Memory, wish: Wish) -> dict[str, object]:
     """Takes away the grant that is equal to the wish, and no other."""
-    taken = memory.access.take_back(_grant_of(memory, wish))
-    memory.listeners.tell()
+    with managed(memory, "take_back_grant") as note:
+        wanted = _grant_of(memory, wish)
+        note.about(wish.principal)
+        taken = memory.access.take_back(wanted)
+        note.counts = {"taken_back": int(taken)}
+        _told(memory)
     return {"grants": int(taken)}
 
 
@@ -184,18 +195,33 @@ def revoke(memory: Memory, *, principal: str | None, token: str | None) -> dict[
             "neither a principal nor a token is named",
             hint="`pcpd grant` and `pcpd token list` show what can be revoked",
         )
-    revoked = token_rows.revoke(memory.ledger, token or principal or "")
-    try:
-        taken = memory.access.revoke(principal) if principal else 0
-    finally:
-        memory.listeners.tell()
-    if not revoked and not taken and not _is_known(memory, token or principal or ""):
-        raise NotFound(
-            "consent.absent",
-            f"nobody and no token is known as {token or principal!r}",
-            hint="`pcpd token list` and `pcpd grant` show what there is",
-        )
+    with managed(memory, "revoke") as note:
+        revoked = token_rows.revoke(memory.ledger, token or principal or "")
+        try:
+            taken = memory.access.revoke(principal) if principal else 0
+        finally:
+            memory.listeners.tell()
+        if not revoked and not taken and not _is_known(memory, token or principal or ""):
+            raise NotFound(
+                "consent.absent",
+                f"nobody and no token is known as {token or principal!r}",
+                hint="`pcpd token list` and `pcpd grant` show what there is",
+            )
+        note.about(token or principal or "", _owner_of(memory, token))
+        note.counts = {"taken_back": taken, "tokens": revoked}
+        _told(memory)
     return {"grants": taken, "tokens": revoked}
+
+
+def _told(memory: Memory) -> None:
+    """Wakes whoever must look at the grants anew, and has it noted since when they are in force."""
+    memory.grants()
+    memory.listeners.tell()
+
+
+def _owner_of(memory: Memory, token: str | None) -> str:
+    """Gives whose token that is; empty where none was named, or a principal."""
+    return next((each.principal for each in token_rows.listing(memory.ledger) if each.id == token), "")
 
 
 def _is_known(memory: Memory, name: str) -> bool:

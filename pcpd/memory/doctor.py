@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pcpd.errors import PcpError, as_told
-from pcpd.index import outbox
+from pcpd.index import outbox, proposals
 from pcpd.index import tables as page_tables
 from pcpd.index.dump import differences
 from pcpd.index.store import Index
-from pcpd.memory import reclassed, trail, upkeep
+from pcpd.memory import pausing, reclassed, trail, upkeep
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
 from pcpd.pages.page import Problem
@@ -30,6 +30,7 @@ def status(memory: Memory) -> dict[str, Any]:
         counts = page_tables.counts(conn)
         waiting = len(outbox.waiting(conn))
         left_out = page_tables.left_out(conn)
+        proposed = proposals.count(conn, ("open", "invalid"))
     trouble = memory.watch_trouble()
     notices = {**health.notices, **_standing_notices(memory, trouble)}
     return {
@@ -49,12 +50,14 @@ def status(memory: Memory) -> dict[str, Any]:
         "history": _history(memory, waiting),
         "left_out": left_out,
         "lost": len(memory.losses.held),
+        "proposals": proposed,
         "notices": [{"topic": topic, "text": text} for topic, text in sorted(notices.items())],
     }
 
 
 def _standing_notices(memory: Memory, trouble: str) -> dict[str, str]:
     said = {"access": memory.access.notice, "ledger": memory.ledger.notice, "git": reclassed.notice(memory)}
+    said["paused"] = pausing.notice(memory)
     said["watcher"] = (
         f"changes are not noticed now: {trouble}; it is mended within a minute" if trouble else None
     )

@@ -16,11 +16,13 @@ from pcpd.index.store import Index
 from pcpd.ledger import keys
 from pcpd.ledger.ledger import Ledger
 from pcpd.memory.audit import Trail
+from pcpd.memory.brakes import Brakes
 from pcpd.memory.facts import facts_under
 from pcpd.memory.health import Health, Knocks, Losses, Work
 from pcpd.memory.identity import read_context
 from pcpd.memory.keeper import Keeper
 from pcpd.memory.listeners import Listeners
+from pcpd.memory.quotas import Quotas
 from pcpd.policy.context import Context
 from pcpd.policy.decide import Decision, Facts, Principal, Visibility, decide, visibility, without_removed
 from pcpd.policy.grants import Access
@@ -99,6 +101,8 @@ class Memory:
         self.ignore = Ignore.load(place.root)
         self.keeper = Keeper()
         self.trail = Trail(media.ledger)
+        self.brakes = Brakes(media.ledger)
+        self.quotas = Quotas()
         self.health = Health()
         self.losses = Losses()
         self.listeners = Listeners()
@@ -113,6 +117,8 @@ class Memory:
         self.reopen_history: Callable[[], None] = lambda: None
         self.watch_trouble: Callable[[], str] = lambda: ""
         self.on_damage: Callable[[], None] = lambda: None
+        self.on_policy: Callable[[Access], None] = lambda _access: None
+        self._policy_seen: Access | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -176,12 +182,23 @@ class Memory:
 
     def grants(self) -> Access:
         """Gives the grants in force now: those of access.yaml, without those of removed principals."""
-        return without_removed(self.access.current(self.clock.now()), self.context)
+        access = self.access.current(self.clock.now())
+        if access is not self._policy_seen or self.access.edits:
+            self._policy_seen = access
+            self.on_policy(access)
+        return without_removed(access, self.context)
 
     def may(self, caller: Caller, right: str, facts: Facts) -> Decision:
         """Decides whether the caller has a right on a page with these facts now."""
-        return decide(self.grants(), caller.principal, right, facts, self.clock.now())
+        return decide(self._grants_of(caller), caller.principal, right, facts, self.clock.now())
 
     def visible_to(self, caller: Caller) -> Visibility:
         """Gives what the caller may read now."""
-        return visibility(self.grants(), caller.principal, self.clock.now())
+        return visibility(self._grants_of(caller), caller.principal, self.clock.now())
+
+    def _grants_of(self, caller: Caller) -> Access:
+        """Gives the grants that hold for a caller: none while it is paused, also in the middle of an act."""
+        is_person = caller.principal.is_controller
+        if not is_person and self.brakes.since(caller.principal.name) is not None:
+            return Access()
+        return self.grants()

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from pcpd.errors import Broken
-from pcpd.index import events, outbox, pages
+from pcpd.index import events, outbox, pages, proposals
 from pcpd.index.pages import Put
+from pcpd.index.proposals import ProposalRow
 from pcpd.index.rows import Declared, FileRow
-from pcpd.memory import losses, reclassed
+from pcpd.memory import by_hand, losses, reclassed
 from pcpd.memory.facts import facts_under
 from pcpd.memory.keeper import Urgency
 from pcpd.memory.memory import Memory
@@ -32,10 +33,11 @@ CONTEXT_FILE = ".pcp/context.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a file says: its row of the index and, for a page, the page."""
+    """What a file says: its row of the index and, for a page, the page; what it proposes, if it does."""
 
     row: FileRow
     page: Page | None = None
+    proposal: ProposalRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def look(memory: Memory, file: str) -> Finding:
     kind = kind_of(file)
     if kind != "page":
         stat = memory.files.stat(file)
-        if stat is not None and stat.size > memory.attachment_limit:
+        if stat is not None and stat.size > versioned_limit(memory, file):
             return Draft(FileRow(file, kind, stat, memory.clock.now_ns(), "", TOO_LARGE))
     try:
         read = memory.files.read(file, PAGE_READ_LIMIT)
@@ -78,13 +80,19 @@ def look(memory: Memory, file: str) -> Finding:
     note = TOO_LARGE if read.stat.size > versioned_limit(memory, file) else ""
     row = FileRow(file, kind, read.stat, memory.clock.now_ns(), read.version, note)
     if kind != "page":
-        return Draft(row)
-    return Draft(row, parse(PagePath.of_file(file), read.data))
+        return Draft(row, proposal=proposals.of_file(file, read.data))
+    page = parse(PagePath.of_file(file), read.data)
+    return Draft(row, page, proposals.of_page(page, read.data))
 
 
 def versioned_limit(memory: Memory, file: str) -> int:
-    """Gives the bytes up to which a file's versions are kept: a page's as long as it is one, whatever is set."""
-    return max(memory.attachment_limit, SIZE_LIMIT) if kind_of(file) == "page" else memory.attachment_limit
+    """Gives the bytes up to which a file's versions are kept: a page's as long as it is one, whatever is set.
+
+    A proposal may hold a whole page, and has the same limit.
+    """
+    if kind_of(file) == "attachment":
+        return memory.attachment_limit
+    return max(memory.attachment_limit, SIZE_LIMIT)
 
 
 def _unreadable(memory: Memory, file: str, kind: Kind, error: Broken) -> Finding:
@@ -176,7 +184,8 @@ def apply(
     """Writes findings to the index in one transaction, each checked once more against the disk. Keeper only.
 
     Unless `hold`, what a scan held open is committed first, so that readers see this at once. `are_judged`: the
-    removals are no mass loss, or one that is meant. `is_act`: what changed was asked of pcpd, and came by no git.
+    removals are no mass loss, or one that is meant. `is_act`: what changed was asked of pcpd, so it is meant, and came
+    neither by git nor from an editor.
     """
     checked = _checked(memory, findings)
     if not hold:
@@ -187,20 +196,35 @@ def apply(
         known = pages.versions(tx, files)
         lost = [each.file for each in checked if isinstance(each, Gone) and each.file in known]
         lost = [file for file in lost if gone is None or file in gone or not is_ours(memory, file)]
-        held = frozenset() if are_judged else losses.held_back(memory, tx, lost)
+        held = frozenset() if are_judged or is_act else losses.held_back(memory, tx, lost)
         removed = [file for file in lost if file not in held]
+        waited = {} if is_act else proposals.of_files(tx, files)
         put = _write(memory, tx, drafts, known)
-        pages.remove(tx, *removed)
+        forget(tx, removed)
+        is_reviewed = bool(waited) and by_hand.note(memory, tx, waited, _pages(drafts))
         _mark(memory, tx, {*put, *removed}, drafts)
         if CONTEXT_FILE in put or CONTEXT_FILE in removed:
             memory.reload_context(tx)
     losses.let_go(memory, [draft.row.file for draft in drafts])
+    if is_reviewed and memory.history is None:
+        _tell_of_reviews(memory, files)
     if put or removed:
         memory.applied += 1
         memory.versions_waiting.set()
         _notice_rules(memory, {*put, *removed})
         memory.listeners.tell()
     return Reconciled(len(put), len(removed), len(held))
+
+
+def _pages(drafts: Sequence[Draft]) -> dict[str, tuple[Page, str]]:
+    return {draft.row.file: (draft.page, draft.row.version) for draft in drafts if draft.page is not None}
+
+
+def _tell_of_reviews(memory: Memory, files: Sequence[str]) -> None:
+    """Where no commit follows, reviews in an editor are told at once."""
+    by_hand.tell(memory, files)
+    with memory.transaction() as tx:
+        by_hand.settle(tx, files)
 
 
 @contextmanager
@@ -236,11 +260,24 @@ def _write(
         if draft.row.file not in changed:
             pages.touch(tx, draft.row.file, draft.row.stat, draft.row.read_at_ns)
     # The facts come from the context as it is now: it may have changed since the file was looked at.
-    pages.put_all(tx, [put_of(memory, draft) for draft in fresh])
+    put_drafts(memory, tx, fresh)
     return changed
 
 
-def put_of(memory: Memory, draft: Draft) -> Put:
+def put_drafts(memory: Memory, tx: Transaction, drafts: Sequence[Draft]) -> None:
+    """Puts all that these files say, in place of whatever was known of them; a rebuild goes the same way."""
+    pages.put_all(tx, [_put_of(memory, draft) for draft in drafts])
+    said = {draft.row.file: draft.proposal for draft in drafts}
+    proposals.put(tx, said, [row for row in said.values() if row is not None])
+
+
+def forget(tx: Transaction, files: Sequence[str]) -> None:
+    """Takes all that these files said out of the index."""
+    pages.remove(tx, *files)
+    proposals.put(tx, files, [])
+
+
+def _put_of(memory: Memory, draft: Draft) -> Put:
     """Gives what the index takes of a draft."""
     return draft.row, draft.page, _facts(memory, draft)
 

@@ -7,21 +7,23 @@ pages that it may see today, and without numbers, from which it could tell how m
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from pcpd.errors import Denied, Usage
+from pcpd.errors import Conflict, Denied, Usage
 from pcpd.index import cursors, listing
-from pcpd.ledger import audit, proof, trail
+from pcpd.ledger import audit, proof, retention, trail
 from pcpd.ledger.audit import AuditRow, Filter
 from pcpd.ledger.proof import Proof
 from pcpd.ledger.trail import Activity
 from pcpd.memory import strangers
-from pcpd.memory.account import audited
+from pcpd.memory.account import ABOUT, MANAGEMENT, audited, managed
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.named import present_page
 from pcpd.memory.positions import Positions
-from pcpd.pages.times import normal_time
+from pcpd.pages.times import normal_time, to_z
 
 ACTION = "read_audit"
+YOUNGEST = timedelta(days=1)
 CHANGES = frozenset({"write_page", "edit_page", "move_page", "remove_page", "restore"})
 """The acts that change pages."""
 
@@ -52,7 +54,8 @@ class AuditEntry:
     `paths` has the path of each page that the row names, or None for one that was erased.
 
     For an agent `object_ids` are left out, and `paths` has only those of pages that it may see today: a row of a
-    refusal may name a page that is there and that the agent was not told of.
+    refusal may name a page that is there and that the agent was not told of. `about` names the principals and tokens
+    that a decision of the person is about.
     """
 
     id: str
@@ -66,6 +69,7 @@ class AuditEntry:
     paths: tuple[str | None, ...]
     counts: Mapping[str, int]
     duration_ms: float
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ def rows(
             )
         if caller.principal.is_controller:
             strangers.write_due(memory)
+            memory.grants()  # an edit of access.yaml that nobody looked at yet has its row now
         positions, end = _positions(memory, caller)
         before, later = _number(positions, cursor), _number(positions, after)
         wanted = _wanted(memory, caller, asked)
@@ -134,6 +139,9 @@ def summary(memory: Memory, caller: Caller, asked: AuditQuery) -> Summary:
         )
     strangers.write_due(memory)
     wanted = _wanted(memory, caller, asked)
+    if wanted is not None and asked.channel is None:
+        # What the person decides neither reads nor writes pages.
+        wanted = replace(wanted, not_channel=MANAGEMENT)
     return Summary(tuple(trail.activity(memory.ledger, wanted, writes=CHANGES)) if wanted else ())
 
 
@@ -148,6 +156,31 @@ def verify(memory: Memory) -> Proof:
         None if found.ok else "the audit trail was tampered with: `pcpd audit --verify` names each row",
     )
     return found
+
+
+def prune(memory: Memory, before: str) -> int:
+    """Removes rows older than a time for good; gives how many. What is left stays provable, and says what went.
+
+    Raises `Invalid` (`time.invalid`), `Usage` (`audit.too-young` for rows of the last day),
+    `Conflict` (`audit.tampered`).
+    """
+    with managed(memory, "prune_audit") as note:
+        moment = normal_time(before)
+        if moment > to_z(memory.clock.now() - YOUNGEST):
+            raise Usage(
+                "audit.too-young",
+                "rows of the last day are kept: what agents did in it is counted against their quotas",
+                hint="name a time that is longer ago",
+            )
+        if not verify(memory).ok:
+            raise Conflict(
+                "audit.tampered",
+                "the trail was tampered with: what shows that is not removed",
+                hint="`pcpd audit --verify` names each row",
+            )
+        removed = retention.prune(memory.ledger, moment)
+        note.counts = {"removed": removed}
+    return removed
 
 
 def listen(memory: Memory, wake: Callable[[], None]) -> Callable[[], None]:
@@ -178,7 +211,8 @@ def _wanted(memory: Memory, caller: Caller, asked: AuditQuery) -> Filter | None:
     if asked.page is not None and number is None:
         return None
     principal = asked.principal
-    if not caller.principal.is_controller:
+    is_person = caller.principal.is_controller
+    if not is_person:
         if principal not in {None, caller.principal.name}:
             return None
         principal = caller.principal.name
@@ -191,6 +225,7 @@ def _wanted(memory: Memory, caller: Caller, asked: AuditQuery) -> Filter | None:
         object_id=number,
         since=None if asked.since is None else normal_time(asked.since),
         until=None if asked.until is None else normal_time(asked.until),
+        not_channel=None if is_person else MANAGEMENT,
     )
 
 
@@ -209,6 +244,7 @@ def _told(
 ) -> list[AuditEntry]:
     paths = audit.object_paths(memory.ledger, {number for row in found for number in row.object_ids})
     is_person = caller.principal.is_controller
+    about = {number: path.removeprefix(ABOUT) for number, path in paths.items() if path.startswith(ABOUT)}
     if not is_person:
         with memory.index.reader() as conn:
             seen = listing.among(conn, memory.visible_to(caller), paths.values())
@@ -223,9 +259,14 @@ def _told(
             categories=row.categories,
             outcome=row.outcome,
             object_ids=row.object_ids if is_person else (),
-            paths=tuple(paths.get(number) for number in row.object_ids if is_person or number in paths),
+            paths=tuple(
+                paths.get(number)
+                for number in row.object_ids
+                if number not in about and (is_person or number in paths)
+            ),
             counts=row.counts,
             duration_ms=row.duration_ms,
+            about=tuple(about[number] for number in row.object_ids if number in about),
         )
         for row in found
     ]

@@ -179,7 +179,7 @@ def fill(memory: Memory, index: Index, what: str) -> list[str]:
             each for each in (reconcile.look(memory, file) for file in chunk) if isinstance(each, Draft)
         ]
         with index.transaction() as tx:
-            pages.put_all(tx, [reconcile.put_of(memory, draft) for draft in drafts])
+            reconcile.put_drafts(memory, tx, drafts)
         if index.wal_bytes() > WAL_BYTES:
             index.release()
             index.checkpoint()

@@ -1,19 +1,21 @@
 """The acts that change pages: write, edit, move, remove, restore.
 
-Each gathers what is there, decides by policy, and has it done by `carry_out`.
+Each gathers what is there, decides by policy, and has it done by `carry_out`, or proposed by `propose` where the
+caller may do no more.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pcpd.errors import Conflict, Denied, Invalid
-from pcpd.memory import reconcile
+from pcpd.errors import Conflict, Invalid
+from pcpd.memory import by_hand, propose, reconcile
 from pcpd.memory.bases import refuse_part, require_base, require_version
 from pcpd.memory.carry_out import Doing, Step, Written, carry_out, once
 from pcpd.memory.dangling import broken, linked
 from pcpd.memory.facts import facts_of
 from pcpd.memory.memory import Caller, Memory
 from pcpd.memory.named import file_named, is_page, no_page, page_at, present_page
+from pcpd.memory.propose import must_propose
 from pcpd.memory.versions import controller_only, past_version
 from pcpd.pages import authorship, frontmatter, paths
 from pcpd.pages.authorship import Authorship, Proposed
@@ -54,7 +56,7 @@ def write_page(
         if not memory.may(caller, "read", facts).allowed:
             doing.note.refused(page)
             return _make(doing, path, proposed, if_version, hidden=facts)
-        _require_write(doing, facts, there=page)
+        must_propose(doing, facts, there=page)
         if overwrite:
             require_version(caller, page, if_version)
         require_base(page, read.version, if_version, overwrite=overwrite)
@@ -77,7 +79,7 @@ def edit_page(
     def attempt(doing: Doing) -> Written:
         page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
-        _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
+        must_propose(doing, facts_of(memory.context, parse(page, read.data)), there=page)
         data = apply_edits(read.data, edits)
         if not caller.principal.is_controller and data != read.data:
             authorship.refuse_reserved(touched_keys(edits))
@@ -106,7 +108,8 @@ def remove_page(memory: Memory, caller: Caller, path: str, *, if_version: str | 
         page, read = _must_exist(doing, path)
         require_version(caller, page, if_version)
         require_base(page, read.version, if_version, overwrite=True)
-        _require_write(doing, facts_of(memory.context, parse(page, read.data)), there=page)
+        if must_propose(doing, facts_of(memory.context, parse(page, read.data)), there=page):
+            return propose.removal(doing, page, read)
         before = linked(memory, caller, page)
         meant = Written(str(page), read.version, "removed")
         written = carry_out(doing, [Step(page.file, None, read)], meant, f"Remove {page}")
@@ -124,9 +127,11 @@ def move_page(
         page, read = _must_exist(doing, path)
         require_base(page, read.version, if_version, overwrite=True)
         target = _new_path(memory, caller, to)
-        for place in (page, target):
-            _require_write(doing, facts_of(memory.context, parse(place, read.data)), there=page)
-        _require_free(doing, target, page)
+        sides = [facts_of(memory.context, parse(place, read.data)) for place in (page, target)]
+        is_proposal = must_propose(doing, *sides, there=page)
+        _require_free(doing, target, page, is_proposal=is_proposal)
+        if is_proposal:
+            return propose.move(doing, page, target, read)
         before = linked(memory, caller, page)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
         meant = Written(str(target), read.version, "moved")
@@ -179,13 +184,20 @@ def _must_exist(doing: Doing, path: str) -> tuple[PagePath, FileBytes]:
     return present
 
 
-def _require_free(doing: Doing, target: PagePath, page: PagePath) -> None:
-    """Raises unless a page can be moved there; one that the caller may not see refuses like a place without grant."""
+def _require_free(doing: Doing, target: PagePath, page: PagePath, *, is_proposal: bool) -> None:
+    """Raises unless a page can be moved there; one that the caller may not see refuses like a place without grant.
+
+    A proposal is not refused because of such a page: whoever reviews it sees that the place is taken.
+    """
     memory = doing.memory
     found = _read_at(memory, target) if target.key != page.key else None
-    if found is not None:
-        _require_write(doing, facts_of(memory.context, parse(target, found[1].data)), there=target)
-        require_base(target, found[1].version, None, overwrite=False)
+    if found is None:
+        return
+    facts = facts_of(memory.context, parse(target, found[1].data))
+    if is_proposal and not memory.may(doing.caller, "read", facts).allowed:
+        return
+    must_propose(doing, facts, there=target)
+    require_base(target, found[1].version, None, overwrite=False)
 
 
 def _new_path(memory: Memory, caller: Caller, path: str) -> PagePath:
@@ -211,15 +223,17 @@ def _make(
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    _require_write(doing, facts_of(memory.context, parse(page, data)), there=None)
+    is_proposal = must_propose(doing, facts_of(memory.context, parse(page, data)), there=None)
     if if_version is not None:  # only now: whoever may not write here learns nothing of what is not there
         raise Conflict(
             "page.stale",
             f"the page {page} that this is based on is not there any more",
             hint="to make it anew, name no version",
         )
+    if is_proposal:
+        return propose.new_page(doing, page, data)
     if hidden is not None:
-        _require_write(doing, hidden, there=page)
+        must_propose(doing, hidden, there=page)
     meant = Written(str(page), version_of(data), "created")
     return carry_out(doing, [Step(page.file, data, None)], meant, f"Create {page}")
 
@@ -233,12 +247,18 @@ def _persons_page(proposed: Proposed) -> bytes:
 
 
 def _placed(memory: Memory, caller: Caller, proposed: Proposed) -> Proposed:
-    """A page that names no partition goes to the default one, or to the only one that the agent may write to."""
+    """A page that names no partition goes to the default one, or to the only one that the agent may write to.
+
+    Where it may write nowhere, to the only one that it may propose for.
+    """
     if proposed.partition or "partition" in frontmatter.read(proposed.content.encode()):
         return proposed
     grants = memory.grants().grants
-    mine = [g for g in grants if g.principal == caller.principal.name and "write" in g.rights]
-    partitions = {name for grant in mine for name in grant.partitions}
+    mine = [grant for grant in grants if grant.principal == caller.principal.name]
+    for right in ("write", "propose"):
+        partitions = {name for grant in mine if right in grant.rights for name in grant.partitions}
+        if partitions:
+            break
     if memory.context.default_partition in partitions or len(partitions) != 1:
         return proposed
     return replace(proposed, partition=partitions.pop())
@@ -253,33 +273,15 @@ def _replaced(memory: Memory, caller: Caller, page: PagePath, read: FileBytes, p
 def _change(doing: Doing, page: PagePath, read: FileBytes, data: bytes) -> Written:
     """Both what the page was and what it becomes must be open to the caller (pages.md §3)."""
     memory = doing.memory
-    for version in (read.data, data):
-        _require_write(doing, facts_of(memory.context, parse(page, version)), there=page)
+    sides = [facts_of(memory.context, parse(page, version)) for version in (read.data, data)]
+    is_proposal = must_propose(doing, *sides, there=page)
     if data == read.data:
         return Written(str(page), read.version, "unchanged")
+    if is_proposal:
+        return propose.change(doing, page, read, data)
+    data = by_hand.signed(memory, page, data)
     meant = Written(str(page), version_of(data), "replaced")
     return carry_out(doing, [Step(page.file, data, read)], meant, f"Change {page}")
-
-
-def _require_write(doing: Doing, facts: Facts, *, there: PagePath | None) -> None:
-    """Raises `Denied` unless the caller may write here, and notes what the act is about.
-
-    A page that is `there` must be readable too: whoever may only write learns by no answer that it exists.
-    """
-    memory, caller = doing.memory, doing.caller
-    if memory.may(caller, "write", facts).allowed and (
-        there is None or memory.may(caller, "read", facts).allowed
-    ):
-        doing.note.touched(facts)
-        return
-    if there is not None:
-        doing.note.refused(there)
-    name = caller.principal.name
-    raise Denied(
-        "access.denied",
-        f"{name} may not write here: no grant gives {name} `write` here",
-        hint=f"the person can allow it with `pcpd grant {name} --rights read,write`",
-    )
 
 
 def _author(memory: Memory, caller: Caller) -> Authorship:

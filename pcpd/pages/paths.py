@@ -21,6 +21,7 @@ _IGNORABLE = "".join(
 """Letters that HFS+ leaves out of names, so that with one in front `.git` is `.git`."""
 _SHORT_NAMES = re.compile(r"(?:git|obsidi|pcp)~[0-9]", re.ASCII | re.IGNORECASE)
 """What FAT and NTFS call `.git`, `.obsidian` and `.pcp` too."""
+_PROPOSAL_FILE = re.compile(r"\.pcp/proposals/[0-9a-f]{20}\.md", re.ASCII)
 VERSIONED_DOT_NAMES = frozenset({".pcp", ".gitignore", ".gitattributes", ".pcpignore"})
 
 
@@ -115,7 +116,7 @@ def _strict_fault(segment: str) -> str:
 def kind_of(file: str) -> Kind:
     """Tells what a vault-relative file is by its name alone: a page, a control file or an attachment."""
     name = file.rpartition("/")[2]
-    if name in CONTROL_FILES:
+    if name in CONTROL_FILES or _PROPOSAL_FILE.fullmatch(file):
         return "control"
     if not name.endswith(".md") or name == ".md" or is_closed(file):
         return "attachment"

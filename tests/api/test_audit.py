@@ -124,12 +124,20 @@ def test_an_agents_look_never_waits(doors: Doors, bearer: Mapping[str, str]) -> 
     assert len(rows(doors.vault("GET", f"audit?after={position}&wait=25", headers=bearer))) == 1
 
 
+def test_old_rows_are_removed_for_the_person_alone(doors: Doors, bearer: dict[str, str]) -> None:
+    """None here is old enough; an agent may not ask for it."""
+    assert doors.vault("POST", "audit/prune", body={"before": "2020-01-01"}).json() == {"removed": 0}
+    refused = doors.vault("POST", "audit/prune", body={"before": "2020-01-01"}, headers=bearer, tcp=True)
+    assert refused.code == "http.person-only"
+
+
 def test_sum_and_proof(doors: Doors, bearer: Mapping[str, str]) -> None:
     """What the person wants to know before they give more, and whether it can be believed."""
     doors.vault("GET", "pages/boiler", headers=bearer)
     (one,) = doors.vault("GET", "audit/summary?principal=agent:claude").json()["principals"]
     assert (one["reads"], one["writes"], one["refused"], one["pages"]) == (1, 0, 0, 1)
-    assert doors.vault("GET", "audit/proof").json() == {"ok": True, "rows": 1, "faults": []}
+    proof = {"ok": True, "rows": 1, "faults": [], "pruned": 0, "pruned_before": None}
+    assert doors.vault("GET", "audit/proof").json() == proof
     with doors.opened.memory.ledger.transaction() as tx:
         tx.execute("UPDATE audit SET outcome = 'denied'")
     told = doors.vault("GET", "audit/proof").json()

@@ -48,8 +48,9 @@ def closed(schema: Any) -> Any:
 def said_of(method: str, target: str) -> Any:
     """What the description says of the route that serves a target."""
     path = target.partition("?")[0]
+    wild = re.compile(r"\\\{(path|id)\\\}")
     for template, each, said in OPERATIONS:
-        pattern = re.escape(template).replace(re.escape("{path}"), ".+")
+        pattern = wild.sub(".+", re.escape(template))
         if each == method.lower() and re.fullmatch(pattern, path):
             return said
     raise AssertionError(target)
@@ -107,15 +108,22 @@ def asked(doors: Doors) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "POST", "/vault/v1/restore", {"body": {"path": "new", "rev": "HEAD"}}
     yield "PATCH", "/vault/v1/pages/new", {"body": {"edits": [{"op": "append", "value": "more"}]}}
     yield "PATCH", "/vault/v1/pages/new", {"body": {"edits": [{"op": "frob"}]}}
+    yield "POST", "/vault/v1/undo", {"body": examples.BODIES["take_back_act"]}
+    yield "POST", "/vault/v1/undo", {"body": {"act": "0" * 40}}
     yield "POST", "/vault/v1/move", {"body": {"path": "new", "to": "newer"}}
     yield "POST", "/vault/v1/restore", {"body": {"path": "house/boiler", "rev": "nope"}}
     yield "DELETE", "/vault/v1/pages/newer", {}
+    for id_ in ("house/roof", "no"):
+        yield "GET", f"/vault/v1/proposals/{id_}", {}
+        yield "POST", f"/vault/v1/proposals/{id_}", {"body": examples.BODIES["decide"]}
+        yield "POST", f"/vault/v1/proposals/{id_}", {"body": {"decision": "approve", "if_digest": "x"}}
+    yield "POST", "/vault/v1/proposals", {"body": examples.BODIES["decide_many"]}
     for target in (
         "search?q=Quotes", 'search?q="', "search?cursor=x", "pages", "pages?limit=1", "pages?limit=0", "recent",
         "links", "links?of=orphans", "links/house/boiler?depth=2", "links/no", "history", "history/house/boiler",
         "history/no", "show/house/boiler?rev=HEAD", "show/house/boiler?rev=no", "diff", "diff?path=house/boiler",
-        "audit", "audit?cursor=x", "audit/summary", "audit/proof", "tokens", "grants", "principals", "health",
-        "context", "status", "work",
+        "audit", "audit?cursor=x", "audit/summary", "audit/proof", "access", "tokens", "grants", "principals", "health",
+        "context", "status", "work", "proposals", "proposals?state=all", "proposals?cursor=x",
     ):  # fmt: skip
         yield "GET", f"/vault/v1/{quote(target, safe='/?=&')}", {}
     grant = examples.BODIES["grant"]
@@ -123,6 +131,9 @@ def asked(doors: Doors) -> Iterator[tuple[str, str, dict[str, Any]]]:
         ("tokens", examples.BODIES["create_token"]), ("tokens", {"principal": "x"}), ("grants", grant),
         ("grants", {**grant, "rights": ["fly"]}), ("grants/preview", grant), ("grants/take-back", grant),
         ("revoke", {"token": "tok_00000000"}), ("grants", {**grant, "principal": "agent:other"}),
+        ("audit/prune", examples.BODIES["prune"]), ("audit/prune", {"before": "x"}),
+        ("pause", {"principal": "agent:other"}), ("pause", {"principal": "x"}),
+        ("resume", {"principal": "agent:other"}),
         ("revoke", {"principal": "agent:other"}), ("doctor", {"deep": False}), ("doctor", {"deep": True}),
         ("rebuild", {}), ("accept", {}), ("accept", {"copy": True}), ("handover", examples.BODIES["handover"]),
     ):  # fmt: skip

@@ -268,3 +268,65 @@ def test_at_a_terminal_columns_stand_below_each_other_and_no_name_steers_it(
     plain = [re.sub(r"\x1b\[\d*m", "", each) for each in lines]
     assert plain[2].endswith("\\x1b]0;owned\\x07, b, (erased) and 2 more")
     assert {each.index("mcp") for each in plain} == {plain[0].index("mcp")}
+
+
+def pages_of(total: int) -> Callable[[Asked], Reply]:
+    """An owner with so many rows, which tells a thousand at a time, oldest first."""
+
+    def answer(asked: Asked) -> Reply:
+        start = int(asked.query.get("after") or 0)
+        numbers = range(start + 1, min(start + 1000, total) + 1)
+        position = str(numbers[-1] if numbers else start)
+        return ok(
+            {"rows": [row(n % 60, id=f"aud_{n}") for n in numbers], "cursor": None, "position": position}
+        )
+
+    return answer
+
+
+def test_rows_are_exported_as_json_lines_in_the_fields_of_the_archive(scene: Scene, pcpd: Pcpd) -> None:
+    """All of them, oldest first; paths stay here; a file that is there is left alone."""
+    scene.owner(http=pages_of(2_001))
+    file = scene.root.parent / "log.jsonl"
+    assert pcpd("audit", "--export", str(file)).status == 0
+    lines = [json.loads(each) for each in file.read_text().splitlines()]
+    assert [each["id"] for each in lines] == [f"aud_{n}" for n in range(1, 2_002)]
+    assert list(lines[0]) == [
+        "id", "at", "principal", "action", "channel", "categories", "outcome", "object_ids", "counts",
+        "duration_ms",
+    ]  # fmt: skip
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert pcpd("audit", "--export", str(file)).status == 2
+    assert len(file.read_text().splitlines()) == 2_001
+    assert len(pcpd("audit", "--export", "-").text.splitlines()) == 2_001
+
+
+def test_an_export_that_fails_leaves_no_file(scene: Scene, pcpd: Pcpd) -> None:
+    """Half a trail would look like all of it."""
+    scene.owner(http=lambda _asked: problem(500, "ledger.corrupt", "damaged"))
+    file = scene.root.parent / "log.jsonl"
+    assert pcpd("audit", "--export", str(file)).status != 0
+    assert not file.exists()
+
+
+def test_old_rows_are_removed_by_age(scene: Scene, pcpd: Pcpd) -> None:
+    """Named in days, weeks or years; without one, or with something else asked for, it is no command."""
+    asked: list[Asked] = []
+
+    def answer(each: Asked) -> Reply:
+        asked.append(each)
+        return ok({"removed": 7})
+
+    scene.owner(http=answer)
+    done = pcpd("audit", "prune", "--older-than", "2y")
+    assert "7 rows" in done.text + done.err
+    before = json.loads(asked[0].body)["before"]
+    age = datetime.now(UTC) - datetime.fromisoformat(before)
+    assert timedelta(days=729) < age < timedelta(days=732)
+    for wrong in (
+        ["prune"],
+        ["--older-than", "2y"],
+        ["prune", "--older-than", "2"],
+        ["prune", "--older-than", "9d", "--verify"],
+    ):
+        assert pcpd("audit", *wrong).status == 2, wrong

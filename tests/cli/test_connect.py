@@ -69,7 +69,8 @@ def test_one_command_connects_a_client_and_what_it_did_can_be_seen(world: World,
             assert found.structured_content
             assert [hit["path"] for hit in found.structured_content["results"]] == ["boiler"]
             written = await client.call_tool("write_page", {"path": "x", "content": "y"})
-            assert written.is_error
+            assert written.structured_content
+            assert written.structured_content["outcome"] == "proposed"
 
     asyncio.run(asyncio.wait_for(work(), 120))
     rows = told(world, vault, "audit")["rows"]
@@ -78,7 +79,7 @@ def test_one_command_connects_a_client_and_what_it_did_can_be_seen(world: World,
         for row in rows
         if row["principal"] == "agent:cursor"
     ] == [
-        ("agent:cursor", "write_page", "denied"),
+        ("agent:cursor", "propose", "ok"),
         ("agent:cursor", "search_memory", "ok"),
     ]
     (listed,) = [row for row in told(world, vault, "connect")["clients"] if row["client"] == "cursor"]
@@ -179,7 +180,7 @@ def test_the_person_reads_what_the_agent_would_get_and_says_yes(world: World, va
         "Cursor would come to the vault",
         "1 page now, such as “Boiler”",
         "conversations: 2 pages now",
-        "takes none yet, so they are refused",
+        "wait until you approve them: pcpd review",
         f"A new file, for you alone: {world.home}/.cursor/mcp.json",
         '"PCPD_TOKEN": "a token of its own, not shown here"',
         "Next: restart Cursor",
@@ -195,7 +196,7 @@ def test_in_a_vault_without_review_proposing_is_said_to_come_to_nothing(world: W
     root = world.home / "plain"
     world.pcpd("init", root, "--no-review")
     shown = connect(world, root, "cursor", "--dry-run").stderr
-    assert "this vault has no review" in shown
+    assert "nobody reviews here" in shown
     assert "takes none yet" not in shown
 
 

@@ -24,7 +24,8 @@ V1 = "/vault/v1"
 FOR_AGENTS = {
     f"{V1}/context", f"{V1}/search", f"{V1}/pages", f"{V1}/pages/{{path}}", f"{V1}/recent", f"{V1}/links",
     f"{V1}/links/{{path}}", f"{V1}/history/{{path}}", f"{V1}/show/{{path}}", f"{V1}/diff", f"{V1}/move",
-    f"{V1}/restore", f"{V1}/audit", f"{V1}/events", "/metrics", "/openapi.json",
+    f"{V1}/restore", f"{V1}/audit", f"{V1}/events", f"{V1}/proposals", f"{V1}/proposals/{{id}}",
+    "/metrics", "/openapi.json",
 }  # fmt: skip
 """What a token opens; what it then gives is decided by grants. All else is for the person."""
 QUERY = {f"{V1}/search": "?q=heat", f"{V1}/show/{{path}}": "?rev=HEAD", f"{V1}/diff": "?path=boiler&old=HEAD"}
@@ -44,7 +45,7 @@ def templates(served: Served) -> list[tuple[str, str]]:
 
 def filled(template: str) -> str:
     """A target that reaches the route."""
-    return template.replace("{path}", "boiler") + QUERY.get(template, "")
+    return template.replace("{path}", "boiler").replace("{id}", "boiler") + QUERY.get(template, "")
 
 
 def test_the_table_is_the_program_s(doors: Doors) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pcpd.index import dump, pages
+from pcpd.index import dump, pages, proposals
 from pcpd.index.dump import Difference
+from pcpd.index.proposals import ProposalRow
 from pcpd.index.store import Index
 from tests.index.samples import built, put_of, rows_of
 
@@ -83,6 +84,8 @@ def test_every_table_of_the_vault_is_in_the_dump(tmp_path: Path) -> None:
     not_of_the_vault = {"meta", "outbox", "to_commit", "sqlite_sequence"}
     not_of_the_vault |= {"events", "event_classes", "event_clock"}
     with built(tmp_path / "index", FILES) as index:
+        with index.transaction() as tx:
+            proposals.put(tx, [], [ProposalRow("a.md", "a", "new", "a")])
         dumped = {table for table, _ in rows_of(index)}
         with index.reader() as reader:
             tables = {row[0] for row in reader.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}

@@ -11,11 +11,13 @@ from typing import Any
 from pcpd.mcp_server.tools import TOOLS
 from tests.conftest import World
 
+DRAFT = "---\nreview: {state: proposed}\n---\nNobody has looked at this.\n"
 PAGES = {
     "boiler.md": "---\ntitle: Boiler\ntags: [heat]\n---\n# Boiler\n\nGas or heat pump? See [[house/roof]].\n",
     "house/roof.md": "The roof leaks where the heat pump stands.\n",
     "me.md": "Sam likes short answers.\n",
     "a b#c?d%41 ü.md": "A page with a name of its own.\n",
+    **{f"drafts/{mark}.md": DRAFT for mark in ("page0", "page1", "page2", "foreign")},
     "secret.md": "---\npartition: work\n---\nThe heat of the secret.\n",
 }
 ODD = "a b#c?d%41 ü"
@@ -52,7 +54,7 @@ class Stage:
 
 @contextmanager
 def staged(world: World) -> Iterator[Stage]:
-    """A vault with pages, an owner that serves it, and an agent that may read and write all but one page."""
+    """A vault with pages, an owner that serves it, and an agent that may do all with all but one page."""
     vault = world.home / "vault"
     vault.mkdir()
     for file, text in PAGES.items():
@@ -66,7 +68,7 @@ def staged(world: World) -> Iterator[Stage]:
         assert owner.stderr is not None
         url = owner.stderr.readline().removeprefix("ready ").strip()
         made = world.pcpd("--vault", vault, "token", "create", "--principal", "agent:claude", "--json")
-        world.pcpd("--vault", vault, "grant", "agent:claude", "--rights", "read,write")
+        world.pcpd("--vault", vault, "grant", "agent:claude", "--rights", "read,write,review")
         yield Stage(world, vault, json.loads(made.stdout)["token"], f"{url}/mcp", owner)
     finally:
         owner.terminate()
@@ -94,6 +96,8 @@ def calls(mark: str) -> list[tuple[str, dict[str, Any]]]:
         ("move_page", {"path": path, "to": f"{path}-moved"}),
         ("read_page", {"path": f"{path}-moved"}),
         ("remove_page", {"path": f"{path}-moved", "if_version": "?"}),
+        ("list_proposals", {}),
+        ("review_proposal", {"id": f"drafts/{mark}", "decision": "reject", "reason": "Heat enough."}),
     ]
     assert {tool.name for tool in TOOLS} == {name for name, _ in found}
     return found

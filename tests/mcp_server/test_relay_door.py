@@ -402,30 +402,37 @@ def test_flood_of_wrong_tokens_delays_no_call(
 def test_calls_that_are_refused_before_an_act_are_written_down_too(
     doors: Doors, greeted: Callable[..., Relayed]
 ) -> None:
-    """An unknown tool, a bad argument, a revoked token: who, what and how it ended."""
+    """An unknown tool, a bad argument: who, what and how it ended."""
     relayed = greeted()
     relayed.call("no_such_tool" * 50)
     relayed.call("read_page", path={"a": 1})
-    doors.vault("POST", "revoke", body={"principal": "agent:claude"})
-    relayed.call("search_memory", query="heat")
     rows = [(row.action, row.outcome) for row in reversed(audit.rows(doors.opened.memory.ledger))]
     assert rows == [
         ("unknown_tool", "tool.unknown"),
         ("read_page", "tool.argument"),
-        ("search_memory", "denied"),
     ]
     assert {row.principal for row in audit.rows(doors.opened.memory.ledger)} == {"agent:claude"}
 
 
-def test_revoked_token_ends_at_the_next_call(doors: Doors, greeted: Callable[..., Relayed]) -> None:
-    """Of a connection that is open, with the next step."""
-    relayed = greeted()
+def test_connection_ends_when_its_token_is_revoked(doors: Doors, greeted: Callable[..., Relayed]) -> None:
+    """At once, though nobody says anything on it; whoever comes again is told why."""
+    relayed, other = greeted(), doors.relay(principal="agent:b", token=doors.token("agent:b"))
+    other.begin()
     assert relayed.data("list_pages")["total"] == 1
     assert doors.vault("POST", "revoke", body={"principal": "agent:claude"}).json()["tokens"] == 1
-    for tool, arguments in (("list_pages", {}), ("write_page", {"path": "x", "content": "y"})):
-        said = relayed.call(tool, **arguments)
-        assert (said["isError"], said["_meta"]["pcpd/error"]["code"]) == (True, "token.refused")
-    assert not (doors.opened.root / "x.md").exists()
+    assert relayed.hear() is None
+    assert other.data("list_pages")["total"] == 0
+
+
+def test_connection_ends_when_one_token_of_a_principal_is_revoked(doors: Doors) -> None:
+    """The connection that came with that token, and no other of the same principal."""
+    first, second = doors.token(), doors.token()
+    gone, kept = (doors.relay(principal="agent:claude", token=each) for each in (first, second))
+    gone.begin()
+    kept.begin()
+    doors.vault("POST", "revoke", body={"token": f"tok_{first[4:12]}"})
+    assert gone.hear() is None
+    assert kept.data("list_pages")["total"] == 0
 
 
 def test_changed_grants_hold_from_the_next_call_on(doors: Doors) -> None:

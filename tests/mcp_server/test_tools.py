@@ -19,11 +19,13 @@ from tests.waiting import until
 NAMES = {
     "search_memory", "read_page", "list_pages", "recent_pages", "page_links", "page_history", "write_page",
     "edit_page", "move_page", "remove_page", "describe_context", "search", "fetch",
+    "list_proposals", "review_proposal",
 }  # fmt: skip
-CHANGES = {"write_page", "edit_page", "move_page", "remove_page"}
+CHANGES = {"write_page", "edit_page", "move_page", "remove_page", "review_proposal"}
 PAGES = {
     "boiler.md": "---\ntitle: Boiler\ntags: [heat]\n---\n# Boiler\nGas or heat pump? [[pump]] [[x]]\n## Costs\n9\n",
     "pump.md": "See [[boiler]].\n",
+    "draft.md": "---\nreview: {state: proposed}\n---\nNobody has looked at this.\n",
 }
 
 
@@ -44,6 +46,8 @@ def scene(relayed: Relayed) -> dict[str, dict[str, Any]]:
         "describe_context": {},
         "search": {"query": "heat"},
         "fetch": {"id": "boiler"},
+        "list_proposals": {"id": "draft"},
+        "review_proposal": {"id": "draft", "decision": "approve"},
     }
 
 
@@ -95,7 +99,7 @@ def test_schemas_are_schemas() -> None:
 
 def test_every_tool_answers_as_its_schema_says(make_doors: Callable[..., Doors]) -> None:
     """All keys, no others; in words what is in the data; and that it is data."""
-    relayed = agent(make_doors(PAGES))
+    relayed = agent(make_doors(PAGES), "agent:claude", "read", "write", "review")
     for tool, arguments in scene(relayed).items():
         result = called(relayed, tool, **arguments)
         assert not result.get("isError"), (tool, result)

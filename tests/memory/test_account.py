@@ -73,7 +73,8 @@ def test_a_write_says_what_was_there_and_what_is_there_now(told: Opened) -> None
     memory = told.memory
     row, paths = asked(told, lambda agent: write.write_page(memory, agent, "new", Proposed(EPISODE + "x")))
     assert (row.action, row.outcome, row.categories, paths) == ("write_page", "ok", ("episodic",), {"new"})
-    assert row.counts == {"changed": 1, "broken_links": 0}
+    data = (told.root / "new.md").read_bytes()
+    assert row.counts == {"changed": 1, "broken_links": 0, "bytes": len(data)}
     edit = [Edit("set", "type", "procedural")]
     row, paths = asked(told, lambda agent: write.edit_page(memory, agent, "new", edit))
     assert (row.categories, paths) == (("episodic", "procedural"), {"new"})

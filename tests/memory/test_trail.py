@@ -13,6 +13,7 @@ from pcpd.memory import doctor, read, strangers, trail, write
 from pcpd.memory.memory import Caller
 from pcpd.memory.trail import AuditEntry, AuditList, AuditQuery
 from pcpd.pages.authorship import Proposed
+from pcpd.pages.times import to_z
 from pcpd.policy.grants import CATEGORIES, Grant
 from tests.vaults import Opened
 from tests.waiting import until
@@ -325,3 +326,19 @@ def test_errors_are_of_the_tree(busy: Opened) -> None:
                 except (PcpError, UnicodeEncodeError) as error:
                     assert isinstance(error, PcpError) or "\udc80" in text  # noqa: PT017
     assert trail.verify(busy.memory).ok
+
+
+def test_old_rows_are_removed_by_the_person_and_that_is_told(busy: Opened) -> None:
+    """Not those of the last day, and none of a trail that was tampered with: what shows that must stay."""
+    memory = busy.memory
+    with pytest.raises(PcpError) as young:
+        trail.prune(memory, to_z(memory.clock.now()))
+    assert young.value.code == "audit.too-young"
+    assert trail.prune(memory, "2020-01-01") == 0
+    row = trail.rows(memory, busy.person, AuditQuery()).rows[0]
+    assert (row.action, row.channel, dict(row.counts)) == ("prune_audit", "management", {"removed": 0})
+    with memory.ledger.transaction() as tx:
+        tx.execute("UPDATE audit SET principal = 'agent:z' WHERE number = 1")
+    with pytest.raises(PcpError) as tampered:
+        trail.prune(memory, "2020-01-01")
+    assert tampered.value.code == "audit.tampered"

@@ -183,13 +183,16 @@ def test_a_page_outside_the_grant_is_refused_as_if_it_did_not_exist(opened: Open
     assert not refused.value.details
 
 
-def test_propose_alone_does_not_write(opened: Opened) -> None:
-    """Until review is built, a write with `propose` alone is denied with a hint that names the right."""
+def test_propose_alone_does_not_write_where_nobody_reviews(make_opened: Callable[..., Opened]) -> None:
+    """Without the feature `review`, a write with `propose` alone is denied with a hint that says what would help."""
+    opened = make_opened(features=()).open()
     with pytest.raises(Denied) as refused:
         write.write_page(
             opened.memory, opened.agent("agent:shy", "read", "propose"), "note", Proposed("text")
         )
+    assert refused.value.code == "proposal.no-review"
     assert "write" in refused.value.hint
+    assert not (opened.root / "note.md").exists()
 
 
 def test_moving_a_page_out_of_the_grant_is_refused(opened: Opened) -> None:
@@ -270,7 +273,7 @@ def test_a_write_whose_owner_dies_is_done_once_wherever_it_died(
         owner, name = {
             "before the files": (type(opened.memory.files), "replace"),
             "after the files": (reconcile, "apply"),
-            "before the answer": (carry_out, "Written"),
+            "before the answer": (carry_out, "replace"),
         }[at]
         broken.setattr(owner, name, dies)
         with pytest.raises(Died):

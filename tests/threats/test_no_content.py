@@ -102,8 +102,11 @@ def ask_every_route(doors: Doors, token: str) -> None:
         path = route.path_format or ""
         if path == f"{PREFIX}/events":
             continue
-        for page in ("boiler", ABSENT) if "{path}" in path else ("",):
-            target = path.replace("{path}", page) + f"?q={QUERY}&folder={ABSENT}&cursor={QUERY}&rev={QUERY}"
+        for page in ("boiler", ABSENT) if "{" in path else ("",):
+            target = (
+                path.replace("{path}", page).replace("{id}", page)
+                + f"?q={QUERY}&folder={ABSENT}&cursor={QUERY}&rev={QUERY}"
+            )
             for method in route.methods or ():
                 for headers in (
                     agent,
