@@ -448,3 +448,17 @@ def test_a_proposal_is_in_the_queue_when_the_act_answers(opened: Opened) -> None
     with opened.memory.index.reader() as conn:
         assert list(proposals.listed(conn, proposals.STATES)) == []
     assert compare(opened.memory) == []
+
+
+def test_removals_that_were_approved_are_no_mass_loss(opened: Opened) -> None:
+    """What was asked of pcpd is meant, however much it is."""
+    agent = opened.agent("agent:claude", "read", "propose")
+    for n in range(3):
+        note_of(opened, f"text {n}\n", f"p{n}")
+    until(lambda: len(opened.memory.require_history().head_files()) >= 3)
+    ids = [write.remove_page(opened.memory, agent, f"p{n}").proposal for n in range(3)]
+    assert {each.outcome for each in review.decide(opened.memory, opened.person, ids, "approve")} == {
+        "approved"
+    }
+    assert not opened.memory.losses.held
+    assert read.list_pages(opened.memory, opened.person).total == 0
