@@ -126,7 +126,7 @@ def move_page(
         target = _new_path(memory, caller, to)
         for place in (page, target):
             _require_write(doing, facts_of(memory.context, parse(place, read.data)), there=page)
-        _require_free(doing, target, page)
+        _require_free(doing, target, page, facts_of(memory.context, parse(target, read.data)))
         before = linked(memory, caller, page)
         steps = [Step(target.file, read.data, None), Step(page.file, None, read)]
         meant = Written(str(target), read.version, "moved")
@@ -179,12 +179,12 @@ def _must_exist(doing: Doing, path: str) -> tuple[PagePath, FileBytes]:
     return present
 
 
-def _require_free(doing: Doing, target: PagePath, page: PagePath) -> None:
+def _require_free(doing: Doing, target: PagePath, page: PagePath, wish: Facts) -> None:
     """Raises unless a page can be moved there; one that the caller may not see refuses like a place without grant."""
     memory = doing.memory
     found = _read_at(memory, target) if target.key != page.key else None
     if found is not None:
-        _require_write(doing, facts_of(memory.context, parse(target, found[1].data)), there=target)
+        _require_write(doing, facts_of(memory.context, parse(target, found[1].data)), there=target, wish=wish)
         require_base(target, found[1].version, None, overwrite=False)
 
 
@@ -211,7 +211,8 @@ def _make(
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    _require_write(doing, facts_of(memory.context, parse(page, data)), there=None)
+    wish = facts_of(memory.context, parse(page, data))
+    _require_write(doing, wish, there=None)
     if if_version is not None:  # only now: whoever may not write here learns nothing of what is not there
         raise Conflict(
             "page.stale",
@@ -219,7 +220,7 @@ def _make(
             hint="to make it anew, name no version",
         )
     if hidden is not None:
-        _require_write(doing, hidden, there=page)
+        _require_write(doing, hidden, there=page, wish=wish)
     meant = Written(str(page), version_of(data), "created")
     return carry_out(doing, [Step(page.file, data, None)], meant, f"Create {page}")
 
@@ -261,10 +262,12 @@ def _change(doing: Doing, page: PagePath, read: FileBytes, data: bytes) -> Writt
     return carry_out(doing, [Step(page.file, data, read)], meant, f"Change {page}")
 
 
-def _require_write(doing: Doing, facts: Facts, *, there: PagePath | None) -> None:
+def _require_write(doing: Doing, facts: Facts, *, there: PagePath | None, wish: Facts | None = None) -> None:
     """Raises `Denied` unless the caller may write here, and notes what the act is about.
 
-    A page that is `there` must be readable too: whoever may only write learns by no answer that it exists.
+    A page that is `there` must be readable too: whoever may only write learns by no answer that it exists. The hint
+    tells what grant would open a page with the facts of `wish`, by default those that are asked about; they are
+    other ones where the caller may not know these.
     """
     memory, caller = doing.memory, doing.caller
     if memory.may(caller, "write", facts).allowed and (
@@ -278,8 +281,20 @@ def _require_write(doing: Doing, facts: Facts, *, there: PagePath | None) -> Non
     raise Denied(
         "access.denied",
         f"{name} may not write here: no grant gives {name} `write` here",
-        hint=f"the person can allow it with `pcpd grant {name} --rights read,write`",
+        hint=f"the person can allow it with `pcpd grant {name} --rights read,write{_where(memory, wish or facts)}`",
     )
+
+
+def _where(memory: Memory, facts: Facts) -> str:
+    """Gives what a grant must name besides its rights to be for pages with these facts."""
+    said = ""
+    if facts.partition != memory.context.default_partition:
+        said += f" --partitions {facts.partition}"
+    if facts.category == "conversation":
+        said += " --categories conversation"
+    if facts.sensitivity != "normal":
+        said += " --sensitivity sensitive"
+    return said
 
 
 def _author(memory: Memory, caller: Caller) -> Authorship:
