@@ -78,6 +78,18 @@ def as_told(error: Exception) -> PcpError:
     )
 
 
+def as_told_to_agents(error: Exception) -> PcpError:
+    """Gives an error as agents may know it: that a store of the person's failed, and not where on the disk it lies."""
+    if isinstance(error, OSError):
+        return as_told(OSError(error.errno, error.strerror or "no reason given"))
+    told = as_told(error)
+    room, _, what = told.code.partition(".")
+    if (room != "vault" and not isinstance(told, Broken)) or (room, what) == ("owner", "fault"):
+        return told
+    kind = Broken if isinstance(told, Broken) else Unavailable
+    return kind(told.code, f"the person's {room} cannot be used now", hint="`pcpd status` tells them why")
+
+
 def _place_of(error: Exception) -> str:
     """Says where in pcpd an error came up. Its own words are left out: they may quote a page or a secret."""
     place, trace = "an unknown place", error.__traceback__

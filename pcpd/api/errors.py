@@ -12,7 +12,18 @@ from starlette.exceptions import HTTPException
 from pcpd.api.answers import Json
 from pcpd.api.caller import Served
 from pcpd.api.paths import methods_at
-from pcpd.errors import Broken, Conflict, Denied, Invalid, NotFound, PcpError, Unavailable, Usage, as_told
+from pcpd.errors import (
+    Broken,
+    Conflict,
+    Denied,
+    Invalid,
+    NotFound,
+    PcpError,
+    Unavailable,
+    Usage,
+    as_told,
+    as_told_to_agents,
+)
 from pcpd.gate.knock import CALLER
 from pcpd.memory.account import is_accounted, note_refusal
 from pcpd.memory.memory import Caller
@@ -86,22 +97,33 @@ def shortened(text: str) -> str:
 
 async def on_error(request: Request, error: Exception) -> Problem:
     """FastAPI's handler for the tree, and for what the system refused."""
+    if isinstance(error, OSError | Broken):
+        log.error("a request failed: %s", error)  # an agent is not told where
     told = as_told(error)
     status = PRECONDITION if _is_precondition(request, told) else None
-    return problem(told, status) if is_accounted(error) else await refused(request, told, status)
+    if not is_accounted(error):
+        return await refused(request, told, status)
+    return problem(told if _agent_of(request) is None else as_told_to_agents(error), status)
 
 
 async def refused(request: Request, error: PcpError, status: int | None = None) -> Problem:
     """Gives the answer for an error of a call that reached no act: an agent's has its audit row written here."""
-    caller = request.scope.get("state", {}).get(CALLER)
-    if isinstance(caller, Caller) and not caller.principal.is_controller:
+    caller = _agent_of(request)
+    if caller is not None:
         owner = cast("Served", request.app.state.owner)
         route = request.scope.get("route")
         action = str(getattr(route, "name", "")) or "request"
         await owner.threads.run(
             lambda: note_refusal(owner.memory, caller, action, error), caller.principal.name
         )
+        error = as_told_to_agents(error)
     return problem(error, status)
+
+
+def _agent_of(request: Request) -> Caller | None:
+    """Gives who calls, where that is not the person."""
+    caller = request.scope.get("state", {}).get(CALLER)
+    return caller if isinstance(caller, Caller) and not caller.principal.is_controller else None
 
 
 def _is_precondition(request: Request, error: PcpError) -> bool:
@@ -115,10 +137,10 @@ async def on_gone(_request: Request, _gone: Exception) -> Response:
     return Response(status_code=400)
 
 
-async def on_fault(_request: Request, error: Exception) -> Problem:
+async def on_fault(request: Request, error: Exception) -> Problem:
     """Logs a fault of ours whole, and tells the client as little of it as helps."""
     log.error("a request met a fault", exc_info=error)
-    return problem(as_told(error))
+    return problem(as_told(error) if _agent_of(request) is None else as_told_to_agents(error))
 
 
 async def on_malformed(request: Request, error: Exception) -> Problem:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pcpd.cli.output import counted, plain
+from pcpd.client.connecting import Undone
 from pcpd.client.plans import Plan
-from pcpd.client.programs import OTHER
+from pcpd.client.programs import OTHER, Program
 
 HIDDEN_TOKEN = "a token of its own, not shown here"  # noqa: S105 - what stands in the place of one
 
@@ -28,8 +29,7 @@ _KINDS = {
 def shown(planned: Plan, cautions: Sequence[str]) -> Iterator[str]:
     """Gives the lines: who would get what, what it would not get, and the file with the entry as it will be."""
     wanted, preview = planned.wanted, planned.preview
-    title = wanted.program.title
-    yield f"{title[0].upper()}{title[1:]} would come to the vault {plain(wanted.root)} as {wanted.principal}."
+    yield f"{sentence(wanted.program.title)} would come to the vault {plain(wanted.root)} as {wanted.principal}."
     yield ""
     yield "It could:"
     yield from (f"  - {each}" for each in _allowed(preview))
@@ -166,4 +166,24 @@ def plain_lines(text: str) -> str:
 
 
 def _ended(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith("?") else ".")
+    return sentence(text) + ("" if text.endswith("?") else ".")
+
+
+def sentence(text: str) -> str:
+    """Gives text as it stands at the start of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def taken_back(done: Undone, program: Program, *, is_dry: bool) -> Iterator[str]:
+    """Says what was taken back, or would be."""
+    what = f"{counted(done.grants, 'grant')}, {counted(done.tokens, 'token')}"
+    file, is_was = plain(done.config), "would be" if is_dry else "is"
+    yield f"{'Would be taken' if is_dry else 'Taken'} back from {done.principal}: {what}."
+    if not done.is_out:
+        yield f"There {'is' if is_dry else 'was'} no entry of this vault any more in {file}."
+    elif done.is_gone:
+        yield f"The file {file}, which pcpd connect made, {is_was} removed."
+    else:
+        yield f"The entry {is_was} taken out of {file}."
+    if not is_dry and (done.is_out or program is OTHER):
+        yield f"Next: {program.to_let_go()}."

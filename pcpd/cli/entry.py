@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pcpd.client import launch, programs
+from pcpd.errors import Usage
+from pcpd.policy import principals
 
 
 def start_command() -> list[str]:
@@ -30,3 +32,16 @@ def program_path() -> Path | None:
         if candidate.name == "pcpd" and candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.absolute()
     return None
+
+
+def check_name(name: str | None) -> None:
+    """Raises `Usage` for what no client can call a server; None is no name."""
+    if name is not None and (not name.strip() or not name.isprintable()):
+        raise Usage("cli.usage", f"--name cannot be {name!r}", hint="such as --name notes")
+
+
+def check_principal(principal: str) -> None:
+    """Raises `Usage` (`consent.principal`) for a principal that no token and no grant can be for."""
+    problem = principals.problem_of(principal)
+    if problem:
+        raise Usage("consent.principal", problem, hint="such as agent:claude")

@@ -62,8 +62,10 @@ def mcp_config(
     As JSON on stdout. `pcpd connect` grants and writes it into the client's file, with your consent; this is for
     those who do it by hand.
     """
-    from pcpd.cli.entry import start_command, variables
+    from pcpd.cli.entry import check_name, check_principal, start_command, variables
 
+    check_principal(principal)
+    check_name(name)
     if token and new_token:
         raise Usage("cli.usage", "--token and --new-token exclude each other")
     root = invocation.root()

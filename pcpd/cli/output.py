@@ -72,12 +72,23 @@ def indented(text: str) -> None:
         line(f"    {each}")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def short_path(path: str, home: str) -> str:
+    """Gives a path with `~` for the home folder."""
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home.rstrip('/')}/") else path
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, notes: Sequence[Sequence[str]] = ()
+) -> None:
     """Prints rows: aligned under headings on a terminal, else their cells with tabs between.
 
-    Where the terminal is narrow, long cells are folded; dates, versions and the like stay whole.
+    Where the terminal is narrow, long cells are folded; dates, versions and the like stay whole. `notes` are texts
+    for each row, which stand below it on a terminal; nothing is folded then, and long words lose their middle.
     """
     cells = [[plain("" if cell is None else cell) for cell in row] for row in rows]
+    if sys.stdout.isatty() and notes:
+        _noted(columns, cells, notes)
+        return
     if not sys.stdout.isatty():
         for row in cells:
             line("\t".join(row))
@@ -95,6 +106,26 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     for row in cells:
         shown.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(shown)
+
+
+def _noted(columns: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[Sequence[str]]) -> None:
+    """Prints rows with notes below them, wrapped between words."""
+    width = max(shutil.get_terminal_size().columns, _NARROWEST)
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    aligned = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (columns, *cells)]
+    line(click.style(aligned[0], bold=True))
+    for row, below in zip(aligned[1:], notes, strict=True):
+        line(row)
+        for note in below:
+            words = (_cut(word, width - 2) for word in plain(note).split(" "))
+            for each in textwrap.wrap(" ".join(words), width - 2, break_on_hyphens=False):
+                line(f"  {each}")
+
+
+def _cut(text: str, width: int) -> str:
+    """Gives text without its middle where it is wider."""
+    half = (width - 1) // 2
+    return text if len(text) <= width else f"{text[: width - 1 - half]}…{text[-half:]}"
 
 
 def counted(number: int, noun: str, many: str = "") -> str:

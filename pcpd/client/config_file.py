@@ -1,12 +1,12 @@
 """A client's configuration file: read with all that an edit must keep, and replaced only while it is as it was read.
 
 Links stay links: people keep such files elsewhere and link to them. Mode and group stay, and a new file is for
-its owner alone, since an entry holds a token.
+its owner alone, since an entry holds a token. So is an old one from then on, where the person agreed to that.
 """
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +91,18 @@ def replace(file: ConfigFile, text: str) -> ConfigFile:
     except OSError as error:
         raise _unwritable(file.path, error) from error
     return ConfigFile(file.path, file.target, data, file.mode, file.group)
+
+
+def missing_folders(file: ConfigFile) -> tuple[str, ...]:
+    """Gives the folders that `replace` would make for the file, the innermost first."""
+    return tuple(os.fspath(each) for each in file.target.parents if not each.exists())
+
+
+def remove_folders(folders: Iterable[str]) -> None:
+    """Removes those of the folders that are empty."""
+    for folder in sorted(folders, key=len, reverse=True):
+        with suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106 - never through a link
 
 
 def remove(file: ConfigFile) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pcpd.client import config_file, entries, plans, programs
+from pcpd.client.config_file import ConfigFile
 from pcpd.client.entries import Trace
 from pcpd.client.plans import Ask, Plan
 from pcpd.client.receipts import Receipt, Receipts
@@ -33,7 +34,8 @@ class Connected:
 class Undone:
     """What was taken back, and whether the entry went out of the file.
 
-    `trouble`: why the file could not be edited; all else is taken back even so.
+    `is_gone`: so did the file, which connect had made. `trouble`: why the file could not be edited; all else is
+    taken back even so.
     """
 
     config: str
@@ -41,6 +43,7 @@ class Undone:
     tokens: int = 0
     grants: int = 0
     is_out: bool = False
+    is_gone: bool = False
     trouble: PcpError | None = None
 
 
@@ -61,16 +64,32 @@ def undo(ask: Ask, receipts: Receipts, receipt: Receipt, root: Path) -> Undone:
     done = Undone(receipt.config, receipt.principal)
     with receipts.alone():
         for grant in receipt.grants:
-            if not _is_left_to_another(receipts, receipt, grant):
+            if not _hand_over(receipts, receipt, grant):
                 done.grants += int(ask("POST", "grants/take-back", grant)["grants"])
         for token in receipt.tokens:
             done.tokens += _revoked(ask, token)
         try:
-            done.is_out = _out(receipts, receipt, root)
+            done.is_out, done.is_gone = _out(receipts, receipt, root)
         except PcpError as error:
             done.trouble = error
         else:
             receipts.drop(receipt)
+    return done
+
+
+def foresee_undo(ask: Ask, receipts: Receipts, receipt: Receipt, root: Path) -> Undone:
+    """Tells what `undo` would take back, and changes nothing."""
+    done = Undone(receipt.config, receipt.principal)
+    present = ask("GET", "grants", None)["grants"]
+    good = {token for row in ask("GET", "principals", None)["principals"] for token in row["tokens"]}
+    done.grants = sum(each in present and receipts.heir(receipt, each) is None for each in receipt.grants)
+    done.tokens = sum(each in good for each in receipt.tokens)
+    try:
+        _, text = _without(receipt, root)
+    except PcpError as error:
+        done.trouble = error
+    else:
+        done.is_out, done.is_gone = text is not None, text == "" and receipt.made_file
     return done
 
 
@@ -116,6 +135,7 @@ class _Connect:
             agreed=self._plan.preview["grant"],
             trace=self._trace,
             made_file=self._before.data is None,
+            made_folders=former.made_folders if former else (),
         )
 
     def _write(self, token: str, receipt: Receipt) -> tuple[Path | None, Receipt]:
@@ -127,11 +147,13 @@ class _Connect:
             trace, made_file = self._trace, file.data is None
             if former is not None:
                 trace, made_file = former.trace, former.made_file
-            receipt = replace(receipt, trace=trace, made_file=made_file)
+            folders = dict.fromkeys((*config_file.missing_folders(file), *receipt.made_folders))
+            receipt = replace(receipt, trace=trace, made_file=made_file, made_folders=tuple(folders))
             backup = None if file.data is None else self._receipts.back_up(receipt.stem, file.data)
             self._receipts.save(receipt)
             try:
-                config_file.replace(file, self._after)
+                closed = replace(file, mode=file.mode & 0o700) if self._plan.closes else file
+                config_file.replace(closed, self._after)
             except Conflict:
                 if not tries_left:
                     raise
@@ -152,7 +174,7 @@ class _Connect:
         """Takes back what an earlier connect gave and this one did not, and tokens that a killed one left."""
         own = self._own()
         for grant in receipt.grants:
-            if grant not in own and not _is_left_to_another(self._receipts, receipt, grant):
+            if grant not in own and not _hand_over(self._receipts, receipt, grant):
                 self._ask("POST", "grants/take-back", grant)
         others = [each for each in self._receipts.all() if each.stem != receipt.stem]
         known = {receipt.tokens[0], *(token for each in others for token in each.tokens)}
@@ -185,34 +207,42 @@ class _Connect:
             text = now.edited(lambda said: entries.take_out(said, receipt.key, receipt.name, self._trace))
         if before.data is None and not text:
             config_file.remove(now)
+            config_file.remove_folders(receipt.made_folders)
         else:
-            config_file.replace(now, text)
+            config_file.replace(now if before.data is None else replace(now, mode=before.mode), text)
 
 
-def _is_left_to_another(receipts: Receipts, receipt: Receipt, grant: Mapping[str, Any]) -> bool:
+def _hand_over(receipts: Receipts, receipt: Receipt, grant: Mapping[str, Any]) -> bool:
     """Hands a grant over to another connection that the person agreed to with just that grant; tells whether."""
-    for heir in receipts.all():
-        if heir.stem != receipt.stem and heir.agreed == grant:
-            if grant not in heir.grants:
-                receipts.save(replace(heir, grants=(*heir.grants, grant)))
-            return True
-    return False
+    heir = receipts.heir(receipt, grant)
+    if heir is not None and grant not in heir.grants:
+        receipts.save(replace(heir, grants=(*heir.grants, grant)))
+    return heir is not None
 
 
-def _out(receipts: Receipts, receipt: Receipt, root: Path) -> bool:
-    """Takes the receipt's entry out of the file, if it is still ours; tells whether it was."""
+def _without(receipt: Receipt, root: Path) -> tuple[ConfigFile, str | None]:
+    """Gives the file, and its text without the receipt's entry: None where that is not there or not ours any more."""
     file = config_file.read(Path(receipt.config))
     there = file.edited(lambda text: entries.entries(text, receipt.key))
     value = next((each.value for each in there if each.name == receipt.name), None)
     if not programs.is_for(value, root) and programs.token_id(value) not in receipt.tokens:
-        return False
-    text = file.edited(lambda said: entries.take_out(said, receipt.key, receipt.name, receipt.trace))
+        return file, None
+    return file, file.edited(lambda said: entries.take_out(said, receipt.key, receipt.name, receipt.trace))
+
+
+def _out(receipts: Receipts, receipt: Receipt, root: Path) -> tuple[bool, bool]:
+    """Takes the receipt's entry out of the file, if it is still ours; tells whether it was, and the file is gone."""
+    file, text = _without(receipt, root)
+    if text is None:
+        return False, False
     receipts.back_up(receipt.stem, file.data or b"")
-    if receipt.made_file and not text:
+    is_gone = receipt.made_file and not text
+    if is_gone:
         config_file.remove(file)
+        config_file.remove_folders(receipt.made_folders)
     else:
         config_file.replace(file, text)
-    return True
+    return True, is_gone
 
 
 def _revoked(ask: Ask, token: str) -> int:

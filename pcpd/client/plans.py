@@ -1,6 +1,7 @@
 """What connecting a client would do: looked at before anybody agrees, and nothing changed by it."""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from pcpd.client import config_file, entries, programs
 from pcpd.client.config_file import ConfigFile
 from pcpd.client.programs import Program
 from pcpd.client.receipts import Receipt, Receipts
-from pcpd.errors import Conflict, Invalid
+from pcpd.errors import Conflict, Invalid, NotFound
 
 Ask = Callable[[str, str, Mapping[str, object] | None], dict[str, Any]]
 """Asks the owner: method, route and body."""
@@ -21,7 +22,8 @@ class Wanted:
     """What a person asks for. `grant` is the grant as the owner takes it; `file` the client's configuration file.
 
     `command` starts pcpd; `variables` gives the entry's environment for a token; `name` is what the client shall
-    call the server, or empty.
+    call the server, or empty. `is_named`: the person named the file. `home`: below it, a file that others can read
+    is closed to them; None leaves every file's mode as it is.
     """
 
     program: Program
@@ -31,6 +33,8 @@ class Wanted:
     variables: Callable[[str], dict[str, str]]
     file: Path
     name: str = ""
+    is_named: bool = False
+    home: Path | None = None
 
     @property
     def principal(self) -> str:
@@ -46,7 +50,8 @@ class Wanted:
 class Plan:
     """What connecting would do, to be shown: the file as it is, the entry's name in it, and what is given.
 
-    `is_replaced`: an entry of this vault stands there already. `former` is what an earlier connect left.
+    `is_replaced`: an entry of this vault stands there already. `former` is what an earlier connect left. `closes`:
+    the file's mode becomes one for its owner alone.
     """
 
     wanted: Wanted
@@ -56,6 +61,7 @@ class Plan:
     preview: Mapping[str, Any]
     former: Receipt | None
     receipts: Receipts
+    closes: bool = False
 
 
 def plan(ask: Ask, wanted: Wanted) -> Plan:
@@ -65,13 +71,15 @@ def plan(ask: Ask, wanted: Wanted) -> Plan:
     """
     for path in (wanted.root, Path(wanted.command[0]), wanted.file):
         _check(path)
-    preview = ask("POST", "grants/preview", wanted.grant)
-    receipts = Receipts(Path(preview["state"]))
-    file = config_file.read(wanted.file)
+    receipts = Receipts(Path(ask("GET", "principals", None)["state"]))
     former = next(iter(receipts.of(wanted.program.name, str(wanted.file))), None)
+    going = [each for each in former.grants if receipts.heir(former, each) is None] if former else []
+    preview = ask("POST", "grants/preview", {**wanted.grant, "without": going})
+    file = config_file.read(wanted.file)
+    _check_folder(wanted, file)
     name, is_replaced = _chosen(wanted, file, former)
     file.edited(lambda text: entries.put(text, wanted.program.key, name, wanted.entry("")))
-    return Plan(wanted, file, name, is_replaced, preview, former, receipts)
+    return Plan(wanted, file, name, is_replaced, preview, former, receipts, _closes(wanted, file))
 
 
 def check_name(wanted: Wanted, file: ConfigFile, name: str) -> None:
@@ -96,15 +104,41 @@ def cautions(planned: Plan, environ: Mapping[str, str]) -> list[str]:
         said.append(f"{wanted.file} lies in the vault, and the token in it would travel with the vault")
     elif repository := next(filter(None, map(_repository, where)), None):
         said.append(f"{wanted.file} lies in the git repository {repository}: do not commit the token")
-    if file.data is not None and file.mode & 0o077:
+    if planned.closes:
+        said.append(
+            f"its mode becomes {file.mode & 0o700:04o}, for you alone, because it will hold a token"
+            f" (--keep-mode leaves it {file.mode:04o})"
+        )
+    elif file.data is not None and file.mode & 0o077:
         said.append(f"other users can read {wanted.file}, which will hold a token: chmod 600 it")
     if not program.reads_notes and not file.edited(entries.is_plain):
-        said.append(f"{wanted.file} has comments or other things that {program.title} may not take")
+        said.append(
+            f"{program.title} reads plain JSON: no comments, no comma before a bracket, no byte order mark;"
+            f" {wanted.file} has some, so it may not take the file at all"
+        )
     if program.expands and any(program.expands in each for each in (*wanted.command, os.fspath(wanted.root))):
         said.append(
             f"{program.title} takes {program.expands} in a path for a variable, so it may not start pcpd"
         )
     return said
+
+
+def _closes(wanted: Wanted, file: ConfigFile) -> bool:
+    """Tells whether the file is one of the person's own that others can read; `read` has seen whose it is."""
+    if wanted.home is None or file.data is None or not file.mode & 0o077:
+        return False
+    return file.target.is_relative_to(os.path.realpath(wanted.home))
+
+
+def _check_folder(wanted: Wanted, file: ConfigFile) -> None:
+    """A client's own folder is made where it is missing; in a path that was typed, it may be a slip of the pen."""
+    folder = file.target.parent
+    if wanted.is_named and not folder.is_dir():
+        raise NotFound(
+            "connect.no-folder",
+            f"{wanted.file} cannot be made: there is no folder {folder}",
+            hint=f"look at the path, or make the folder: `mkdir -p {shlex.quote(os.fspath(folder))}`",
+        )
 
 
 def _chosen(wanted: Wanted, file: ConfigFile, former: Receipt | None) -> tuple[str, bool]:

@@ -24,8 +24,8 @@ class Program:
     """One client. `key` is where its servers stand in the file; `places` are file names below a home.
 
     `is_typed`: an entry says `"type": "stdio"`. `reads_notes`: it takes comments and trailing commas. `expands`:
-    what begins a variable that it would put into a path. `again`: what makes it read the file. `sign`: a folder
-    that it makes, where that is not the file's.
+    what begins a variable that it would put into a path. `again`: what makes it take up an entry (`{name}`),
+    `after`: and let go of one, where that is less. `sign`: a folder that it makes, where that is not the file's.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Program:
     reads_notes: bool = False
     expands: str = ""
     again: str = ""
+    after: str = ""
     sign: str = ""
 
     def is_installed(self, environ: Mapping[str, str], platform: str = sys.platform) -> bool:
@@ -44,6 +45,14 @@ class Program:
         files = [_path(place, environ, platform) for place in self.places]
         folders = [] if signs else [each.parent for each in files]
         return any(each.exists() for each in (*files, *folders, *signs))
+
+    def to_take_up(self, name: str) -> str:
+        """Says what the person does for the client to take up the entry `name`."""
+        return self.again.replace("{name}", name)
+
+    def to_let_go(self) -> str:
+        """Says what the person does for the client to see that the entry is gone."""
+        return self.after or self.again
 
     def file(self, environ: Mapping[str, str], platform: str = sys.platform) -> Path:
         """Gives its configuration file: the one that is there, else where it would be."""
@@ -55,7 +64,13 @@ class Program:
         return paths[0]
 
 
-OTHER = Program("other", "your client", (), again="put the entry into your client's configuration")
+OTHER = Program(
+    "other",
+    "your client",
+    (),
+    again="put the entry into your client's configuration",
+    after="take the entry out of your client's configuration",
+)
 
 PROGRAMS = (
     Program(
@@ -80,7 +95,8 @@ PROGRAMS = (
         is_typed=True,
         reads_notes=True,
         expands="${",
-        again="restart Cursor, and see that pcpd is switched on in its MCP settings",
+        again="restart Cursor, and see that {name} is switched on in its MCP settings",
+        after="restart Cursor",
     ),
     Program(
         "vscode",
@@ -90,7 +106,8 @@ PROGRAMS = (
         is_typed=True,
         reads_notes=True,
         expands="${",
-        again="start the server pcpd in VS Code (command: MCP: List Servers), or restart VS Code",
+        again="start the server {name} in VS Code (command: MCP: List Servers), or restart VS Code",
+        after="restart VS Code",
     ),
     Program(
         "windsurf",
@@ -106,6 +123,7 @@ PROGRAMS = (
         key="context_servers",
         reads_notes=True,
         again="Zed takes it up by itself; see its agent settings",
+        after="Zed sees it by itself",
     ),
     Program(
         "gemini-cli",
@@ -157,6 +175,15 @@ def token_id(value: object) -> str | None:
     token = said.get(TOKEN) if isinstance(said, dict) else None
     parts = token.split("_", 2) if isinstance(token, str) else []
     return f"tok_{parts[1]}" if len(parts) == 3 and parts[0] == "pcp" else None
+
+
+def principal_of(value: object) -> str | None:
+    """Gives the principal that an entry names."""
+    said = value.get("args") if isinstance(value, dict) else None
+    if not isinstance(said, list) or "--principal" not in said[:-1]:
+        return None
+    named = said[said.index("--principal") + 1]
+    return named if isinstance(named, str) else None
 
 
 def _path(place: str, environ: Mapping[str, str], platform: str) -> Path:

@@ -30,7 +30,7 @@ class Receipt:
 
     `tokens` are ids, the present one first; those behind it wait to be revoked. `grants` are those that connect
     itself made, likewise; `agreed` is what the person agreed to, whoever wrote it down. `trace` is what the entry
-    stands in the place of; `made_file` that the file was new.
+    stands in the place of; `made_file` that the file was new, `made_folders` the folders made for it, inner first.
     """
 
     client: str
@@ -43,6 +43,7 @@ class Receipt:
     agreed: Grant
     trace: Trace
     made_file: bool
+    made_folders: tuple[str, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -66,6 +67,11 @@ class Receipts:
     def of(self, client: str, config: str | None = None) -> list[Receipt]:
         """Gives the receipts of one client, or of one of its files."""
         return [each for each in self.all() if each.client == client and config in {None, each.config}]
+
+    def heir(self, receipt: Receipt, grant: Grant) -> Receipt | None:
+        """Gives another connection that the person agreed to with just that grant, so that it must stay."""
+        others = (each for each in self.all() if each.stem != receipt.stem)
+        return next((each for each in others if each.agreed == grant), None)
 
     def save(self, receipt: Receipt) -> None:
         """Keeps a receipt in the place of an earlier one, and returns when it is on the disk."""
@@ -113,5 +119,6 @@ def _read(path: Path) -> Receipt | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
         said = json.loads(path.read_bytes())
         said["trace"] = Trace(**said["trace"])
-        return Receipt(**{**said, "tokens": tuple(said["tokens"]), "grants": tuple(said["grants"])})
+        rows = {name: tuple(said.get(name, ())) for name in ("tokens", "grants", "made_folders")}
+        return Receipt(**{**said, **rows})
     return None

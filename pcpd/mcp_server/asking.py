@@ -14,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from pcpd.errors import Conflict, Denied, Invalid, NotFound, PcpError, Usage, as_told
+from pcpd.errors import Conflict, Denied, Invalid, NotFound, PcpError, Usage, as_told_to_agents
 from pcpd.gate.threads import Threads
 from pcpd.memory import account
 from pcpd.memory.memory import Caller, Memory
@@ -91,10 +91,9 @@ def told(error: Exception) -> PcpError:
     """Gives an error as agents may know it: not where on the person's disk it happened."""
     if isinstance(error, OSError):
         log.error("a request over MCP failed: %s", error)
-        return as_told(OSError(error.errno, error.strerror or "no reason given"))
-    if not isinstance(error, PcpError):
+    elif not isinstance(error, PcpError):
         log.exception("a request over MCP met a fault", exc_info=error)
-    return as_told(error)
+    return as_told_to_agents(error)
 
 
 def _known(ctx: Context, caller: Caller) -> Caller:

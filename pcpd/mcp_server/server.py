@@ -4,6 +4,7 @@
 know no principal.
 """
 
+import logging
 from typing import Any
 
 import mcp_types as types
@@ -31,6 +32,10 @@ INSTRUCTIONS = (
 )
 _SCHEMAS = {tool.name: tool.schema for tool in TOOLS}
 _LISTED = types.ListToolsResult(tools=[tool.described() for tool in TOOLS])
+
+
+# What the SDK logs may quote what was asked and answered, as often as a client likes. Faults are told by us.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
 class Served(Server[Any]):

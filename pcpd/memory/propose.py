@@ -33,11 +33,13 @@ FEATURE = "review"
 ATTEMPTS = 3
 
 
-def must_propose(doing: Doing, *sides: Facts, there: PagePath | None) -> bool:
+def must_propose(doing: Doing, *sides: Facts, there: PagePath | None, wish: Facts | None = None) -> bool:
     """Tells whether an act on pages with these facts is a proposal, since the caller may not write on each of them.
 
     Notes what the act is about. A page that is `there` must be readable too: whoever may not read it learns by no
-    answer that it exists. Raises `Denied` (`access.denied`; `proposal.no-review` where nobody would review it).
+    answer that it exists. The hint of a refusal tells what grant would open a page with the facts of `wish`, by default
+    the one that is refused; another one where the caller may not know that one's. Raises `Denied` (`access.denied`;
+    `proposal.no-review` where nobody would review it).
     """
     memory, caller = doing.memory, doing.caller
     is_proposal = False
@@ -45,7 +47,7 @@ def must_propose(doing: Doing, *sides: Facts, there: PagePath | None) -> bool:
         is_seen = there is None or memory.may(caller, "read", facts).allowed
         if not (is_seen and memory.may(caller, "write", facts).allowed):
             if not (is_seen and memory.may(caller, "propose", facts).allowed):
-                raise _denied(doing, there)
+                raise _denied(doing, there, wish or facts)
             is_proposal = True
         doing.note.touched(facts)
     if is_proposal and FEATURE not in memory.context.features:
@@ -200,15 +202,27 @@ def _is_own(doing: Doing, known: ProposalRow | None) -> bool:
     return known is not None and known.by == doing.caller.principal.name
 
 
-def _denied(doing: Doing, there: PagePath | None) -> Denied:
+def _denied(doing: Doing, there: PagePath | None, wish: Facts) -> Denied:
     if there is not None:
         doing.note.refused(there)
     name = doing.caller.principal.name
     return Denied(
         "access.denied",
         f"{name} may not write here: no grant gives {name} `write` here",
-        hint=f"the person can allow it with `pcpd grant {name} --rights read,write`",
+        hint=f"the person can allow it with `pcpd grant {name} --rights read,write{_where(doing, wish)}`",
     )
+
+
+def _where(doing: Doing, facts: Facts) -> str:
+    """Gives what a grant must name besides its rights to be for pages with these facts."""
+    said = ""
+    if facts.partition != doing.memory.context.default_partition:
+        said += f" --partitions {facts.partition}"
+    if facts.category == "conversation":
+        said += " --categories conversation"
+    if facts.sensitivity != "normal":
+        said += " --sensitivity sensitive"
+    return said
 
 
 def _subject(proposal: Proposal) -> str:

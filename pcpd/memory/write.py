@@ -129,7 +129,7 @@ def move_page(
         target = _new_path(memory, caller, to)
         sides = [facts_of(memory.context, parse(place, read.data)) for place in (page, target)]
         is_proposal = must_propose(doing, *sides, there=page)
-        _require_free(doing, target, page, is_proposal=is_proposal)
+        _require_free(doing, target, page, sides[1], is_proposal=is_proposal)
         if is_proposal:
             return propose.move(doing, page, target, read)
         before = linked(memory, caller, page)
@@ -184,7 +184,7 @@ def _must_exist(doing: Doing, path: str) -> tuple[PagePath, FileBytes]:
     return present
 
 
-def _require_free(doing: Doing, target: PagePath, page: PagePath, *, is_proposal: bool) -> None:
+def _require_free(doing: Doing, target: PagePath, page: PagePath, wish: Facts, *, is_proposal: bool) -> None:
     """Raises unless a page can be moved there; one that the caller may not see refuses like a place without grant.
 
     A proposal is not refused because of such a page: whoever reviews it sees that the place is taken.
@@ -196,7 +196,7 @@ def _require_free(doing: Doing, target: PagePath, page: PagePath, *, is_proposal
     facts = facts_of(memory.context, parse(target, found[1].data))
     if is_proposal and not memory.may(doing.caller, "read", facts).allowed:
         return
-    must_propose(doing, facts, there=target)
+    must_propose(doing, facts, there=target, wish=wish)
     require_base(target, found[1].version, None, overwrite=False)
 
 
@@ -223,7 +223,8 @@ def _make(
         data = _persons_page(proposed)
     else:
         data = authorship.new_page(page, _placed(memory, caller, proposed), _author(memory, caller))
-    is_proposal = must_propose(doing, facts_of(memory.context, parse(page, data)), there=None)
+    wish = facts_of(memory.context, parse(page, data))
+    is_proposal = must_propose(doing, wish, there=None)
     if if_version is not None:  # only now: whoever may not write here learns nothing of what is not there
         raise Conflict(
             "page.stale",
@@ -233,7 +234,7 @@ def _make(
     if is_proposal:
         return propose.new_page(doing, page, data)
     if hidden is not None:
-        must_propose(doing, hidden, there=page)
+        must_propose(doing, hidden, there=page, wish=wish)
     meant = Written(str(page), version_of(data), "created")
     return carry_out(doing, [Step(page.file, data, None)], meant, f"Create {page}")
 

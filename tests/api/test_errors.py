@@ -91,6 +91,32 @@ def test_what_the_system_refuses_is_told(doors: Doors, monkeypatch: pytest.Monke
     assert "Permission denied" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [
+        PermissionError(13, "Permission denied", "/home/sam/vault/boiler.md"),
+        errors.Broken("ledger.full", "the ledger /home/sam/state/ledger.sqlite cannot grow"),
+        errors.Unavailable(
+            "vault.vanished", "the vault /home/sam/vault is gone", details={"root": "/home/sam/vault"}
+        ),
+    ],
+)
+def test_agents_are_not_told_where_on_the_disk_something_failed(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    """They get the code; the person, who asks for the same, is told all of it."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(read, "read_page", failing)
+    token = {"Authorization": f"Bearer {doors.token()}"}
+    told = doors.vault("GET", "pages/boiler", headers=token, tcp=True)
+    assert told.code == errors.as_told(failure).code
+    assert b"sam" not in told.data
+    assert b"/home/sam" in doors.vault("GET", "pages/boiler").data
+
+
 JSON_ROUTES = [
     ("PATCH", "pages/boiler"), ("POST", "move"), ("POST", "restore"), ("POST", "tokens"), ("POST", "grants"),
     ("POST", "revoke"), ("POST", "accept"), ("POST", "doctor"), ("POST", "handover"),

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ PAGES = {
     "diary.md": "---\nsensitivity: sensitive\n---\nThe heat of shame.\n",
     "plan.md": "---\npartition: work\n---\nHeat.\n",
 }
+STOP = b"\x03"
 TOKEN = re.compile(r"pcp_[0-9a-f]{8}_[A-Za-z0-9_-]{43}")
 
 
@@ -141,18 +143,23 @@ def test_without_a_terminal_nothing_is_agreed_to(world: World, vault: Path) -> N
     assert told(world, vault, "token", "list")["tokens"] == []
 
 
-def at_terminal(world: World, vault: Path, answer: bytes, *arguments: str) -> tuple[int, str]:
+def at_terminal(
+    world: World, vault: Path, answer: bytes | None, *arguments: str, **env: str
+) -> tuple[int, str]:
     """Runs `pcpd connect` at a terminal and answers its question; gives its status and what was shown."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "pcpd", "--vault", vault, "connect", *arguments],
-        env=dict(world.env), cwd=world.home, stdin=theirs, stdout=theirs, stderr=theirs,
+        env={**world.env, **env}, cwd=world.home, stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
     shown = b""
-    while b"Connect? [y/N]" not in shown:
+    while answer and b"Connect? [y/N]" not in shown:
         shown += os.read(ours, 4096)
-    os.write(ours, answer)
+    if answer == STOP:
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(ours, answer or b"")
     try:
         while piece := os.read(ours, 4096):
             shown += piece
@@ -162,11 +169,13 @@ def at_terminal(world: World, vault: Path, answer: bytes, *arguments: str) -> tu
     return process.wait(60), shown.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("answer", [b"\n", b"n\n", b"\x04"], ids=["enter", "no", "end"])
+@pytest.mark.parametrize("answer", [b"\n", b"n\n", b"\x04", STOP], ids=["enter", "no", "end", "stop"])
 def test_no_is_what_counts_unless_the_person_says_yes(world: World, vault: Path, answer: bytes) -> None:
     """Enter alone is a no; so is the end of input."""
     status, shown = at_terminal(world, vault, answer, "cursor")
-    assert status == (130 if answer == b"\x04" else 5)
+    assert status == (130 if answer in {b"\x04", STOP} else 5)
+    assert shown.endswith("\nNothing was changed.\n")
+    assert "error" not in shown
     assert "read every page in the partition personal" in shown
     assert not (world.home / ".cursor").exists()
     assert told(world, vault, "grant")["grants"] == []
@@ -184,7 +193,7 @@ def test_the_person_reads_what_the_agent_would_get_and_says_yes(world: World, va
         f"A new file, for you alone: {world.home}/.cursor/mcp.json",
         '"PCPD_TOKEN": "a token of its own, not shown here"',
         "Next: restart Cursor",
-        "pcpd connect cursor --undo",
+        "connect cursor --undo",
     ):
         assert said in shown, said
     assert not TOKEN.search(shown)
@@ -250,7 +259,143 @@ def test_a_client_that_is_not_known_gets_a_file_to_copy_from(world: World, vault
     assert json.loads(file.read_text())["mcpServers"]["pcpd"]["env"]["PCPD_TOKEN"].startswith("pcp_")
     unknown = connect(world, vault, "claud", "--yes", check=False)
     assert unknown.returncode == 2
-    assert "claude-desktop" in unknown.stderr
+    assert "did you mean claude-desktop or claude-code?" in unknown.stderr
+    assert "did you mean cursor?" in connect(world, vault, "curser", "--yes", check=False).stderr
+
+
+def test_a_dry_run_of_undo_tells_what_would_go_and_changes_nothing(world: World, vault: Path) -> None:
+    """In words and in JSON; then undo does just that, and the folder that connect made goes too."""
+    file = world.home / ".cursor" / "mcp.json"
+    connect(world, vault, "cursor", "--yes")
+    before, grants = file.read_bytes(), told(world, vault, "grant")
+    shown = connect(world, vault, "cursor", "--undo", "--dry-run").stderr
+    assert "Would be taken back from agent:cursor: 1 grant, 1 token." in shown
+    assert f"The file {file}, which pcpd connect made, would be removed." in shown
+    said = json.loads(connect(world, vault, "cursor", "--undo", "--dry-run", "--json").stdout)
+    assert said["dry_run"]
+    assert (file.read_bytes(), told(world, vault, "grant")) == (before, grants)
+    done = json.loads(connect(world, vault, "cursor", "--undo", "--json").stdout)
+    assert {**done, "dry_run": True} == said
+    assert not file.parent.exists()
+
+
+def test_connecting_again_says_what_goes_and_what_stays(world: World, vault: Path) -> None:
+    """Its own earlier grant is replaced; what the person gave by hand is kept, and counts for what it could do."""
+    connect(world, vault, "cursor", "--yes")
+    by_hand = ("--rights", "read,write", "--sensitivity", "sensitive")
+    world.pcpd("--vault", vault, "grant", "agent:cursor", *by_hand)
+    again = ("cursor", "--partitions", "work")
+    shown = connect(world, vault, *again, "--dry-run").stderr
+    instead, keeps = (
+        shown.index("Instead of what `pcpd connect` gave"),
+        shown.index("It has besides, and keeps:"),
+    )
+    assert "read, propose: every page in the partition personal," in shown[instead:keeps]
+    assert "read, write: every page in the partition personal, also those marked sensitive" in shown[keeps:]
+    assert "By all of these it could read 3 pages now" in shown
+    assert "other pages marked sensitive in work" in shown
+    assert "change anything by itself in work\n" in shown
+    said = json.loads(connect(world, vault, *again, "--yes", "--json").stdout)
+    assert [each["sensitivity"] for each in said["keeps"]] == ["sensitive"]
+    assert ([each["partitions"] for each in said["replaces"]], said["pages"]) == ([["personal"]], 3)
+    grants = told(world, vault, "grant")["grants"]
+    assert sorted(each["partitions"][0] for each in grants) == ["personal", "work"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("cursor", "--yes", "--name", ""), "--name"),
+        (("cursor", "--yes", "--config", "nowhere/x.json"), "there is no folder"),
+        (("--undo",), "need a CLIENT"),
+        (("--yes",), "need a CLIENT"),
+        (("--dry-run",), "need a CLIENT"),
+    ],
+)
+def test_what_was_surely_not_meant_is_refused(
+    world: World, vault: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """And nothing is made: no folder, no token, no grant."""
+    refused = connect(world, vault, *arguments, check=False)
+    assert refused.returncode in {2, 4}
+    assert said in refused.stderr
+    assert not (world.home / "nowhere").exists()
+    assert told(world, vault, "token", "list")["tokens"] == []
+
+
+def test_a_printed_entry_is_for_a_principal_and_a_name_that_can_be(world: World, vault: Path) -> None:
+    """As connect checks them."""
+    for wrong in (("--principal", "mine"), ("--principal", "agent:a", "--name", " ")):
+        refused = world.pcpd("--vault", vault, "mcp", "config", *wrong, check=False)
+        assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_an_entry_that_went_missing_is_told(world: World, vault: Path) -> None:
+    """A client wrote its file back as it remembered it; the state is a stable word, the rest is said beside it."""
+    connect(world, vault, "cursor", "--yes")
+    (world.home / ".cursor" / "mcp.json").write_text("{}")
+    (listed,) = [row for row in told(world, vault, "connect")["clients"] if row["client"] == "cursor"]
+    assert (listed["state"], listed["principal"]) == ("entry gone", "agent:cursor")
+    assert "its token is still valid" in listed["problem"]
+    assert "entry gone\tagent:cursor\t" in connect(world, vault).stdout
+
+
+def test_the_list_fits_a_terminal_of_80_columns_and_breaks_no_word(world: World, vault: Path) -> None:
+    """Files stand below their clients, `~` for the home; a long path loses its middle."""
+    deep = world.home / "projects" / ("x" * 100)
+    deep.mkdir(parents=True)
+    connect(world, vault, "claude-desktop", "--yes")
+    connect(world, vault, "cursor", "--yes", "--config", deep / "mcp.json")
+    status, shown = at_terminal(world, vault, None, COLUMNS="80")
+    rows = re.sub(r"\x1b\[[0-9;]*m", "", shown).split("\n")
+    assert status == 0
+    assert max(map(len, rows)) <= 80
+    assert rows[0].split("  ")[0] == "client"
+    assert any(row.startswith("claude-desktop  yes   connected") for row in rows)
+    assert "  ~/.cursor/mcp.json" in rows
+    assert any("…" in row and row.endswith("/mcp.json") for row in rows)
+
+
+def test_a_file_that_others_can_read_becomes_the_person_s_alone(world: World, vault: Path) -> None:
+    """It is said first; `--keep-mode` leaves it; undo does not open it again."""
+    file = world.home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    file.chmod(0o644)
+    kept = json.loads(connect(world, vault, "cursor", "--yes", "--keep-mode", "--json").stdout)
+    assert any("chmod 600" in each for each in kept["warnings"])
+    assert file.stat().st_mode & 0o777 == 0o644
+    connect(world, vault, "cursor", "--undo")
+    assert "Its mode becomes 0600" in connect(world, vault, "cursor", "--dry-run").stderr
+    assert file.stat().st_mode & 0o777 == 0o644
+    said = json.loads(connect(world, vault, "cursor", "--yes", "--json").stdout)
+    assert any("its mode becomes 0600" in each for each in said["warnings"])
+    assert file.stat().st_mode & 0o777 == 0o600
+    connect(world, vault, "cursor", "--undo")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("{}", 0o600)
+
+
+def test_the_words_at_the_end_name_what_was_named(world: World, vault: Path) -> None:
+    """The entry's own name, the vault and the file; undo has words of its own."""
+    file = world.home / "my.json"
+    shown = connect(world, vault, "vscode", "--yes", "--name", "notes", "--config", file).stderr
+    assert "Next: start the server notes in VS Code" in shown
+    assert f"pcpd --vault '{vault}' connect vscode --undo --config {file}" in shown
+    undone = connect(world, vault, "vscode", "--undo").stderr
+    assert undone.endswith("Next: restart VS Code.\n")
+    assert "Your client is connected." in connect(world, vault, "other", "--yes").stderr
+    undone = connect(world, vault, "other", "--undo").stderr
+    assert "Next: take the entry out of your client's configuration." in undone
+
+
+def test_a_client_of_plain_json_is_warned_of_comments(world: World, vault: Path) -> None:
+    """Its file is edited, and it would not take it; one that reads comments is not warned of."""
+    file = world.home / "x.json"
+    file.write_text("{} // mine\n")
+    file.chmod(0o600)
+    for client, is_warned in (("claude-desktop", True), ("cursor", False)):
+        said = json.loads(connect(world, vault, client, "--dry-run", "--json", "--config", file).stdout)
+        assert any("reads plain JSON: no comments" in each for each in said["warnings"]) == is_warned
 
 
 def test_a_broken_access_file_is_shown_before_anything_is_asked(world: World, vault: Path) -> None:

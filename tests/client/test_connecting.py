@@ -440,7 +440,7 @@ def test_a_failure_up_to_the_grant_takes_all_back(desk: Desk, steps: list[str], 
         else:
             break
     assert outcomes == sorted(outcomes, reverse=True)
-    assert outcomes.count(True) == 6
+    assert outcomes.count(True) == 7
     assert outcomes.count(False) == 3  # after the first of these it is a connection that is made again
 
 
@@ -531,10 +531,13 @@ def test_the_survey_tells_who_is_connected_and_what_is_missing(desk: Desk) -> No
     desk.doors.opened.memory.access.revoke("agent:p")
     assert state(elsewhere) == ("no grant", "agent:p")
     consent.revoke(desk.doors.opened.memory, principal="agent:cursor", token=None)
-    assert state(desk.file) == ("token not valid", None)
+    assert state(desk.file) == ("token revoked", "agent:cursor")
+    desk.file.write_text("{}")
+    assert state(desk.file) == ("entry gone", "agent:cursor")
     desk.file.write_text("nonsense")
-    assert "line 1, column 1" in state(desk.file)[0]
+    assert state(desk.file) == ("unreadable", "agent:cursor")
     rows = survey(desk.ask, desk.root, env)
+    assert any("line 1, column 1" in str(row.problem) for row in rows)
     assert {row.client: row.installed for row in rows}["cursor"]
     assert not {row.client: row.installed for row in rows}["zed"]
 

@@ -298,6 +298,19 @@ def test_unknown_method_is_an_error(greeted: Callable[..., Relayed], method: str
     assert relayed.request("ping")["result"] == {}
 
 
+def test_what_clients_say_is_in_no_log(
+    greeted: Callable[..., Relayed], caplog: pytest.LogCaptureFixture
+) -> None:
+    """However wrong it is: a log would grow as a client likes, and quote it."""
+    relayed = greeted()
+    relayed.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": {"zyx": 1}}})
+    relayed.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"zyx": "secret"}})
+    relayed.request("resources/read", uri={"zyx": 1})
+    relayed.request("tools/call", name="zyx", arguments={"zyx": "secret"})
+    assert relayed.request("ping")["result"] == {}
+    assert [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"] == []
+
+
 def test_cancelled_request_is_never_answered(
     greeted: Callable[..., Relayed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

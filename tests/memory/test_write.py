@@ -204,6 +204,55 @@ def test_moving_a_page_out_of_the_grant_is_refused(opened: Opened) -> None:
     assert read.read_page(opened.memory, agent, "note").version == made.version
 
 
+@pytest.mark.parametrize(
+    ("edit", "content", "missing"),
+    [
+        (Edit("set", "partition", "work"), "---\npartition: work\n---\nx\n", "--partitions work"),
+        (
+            Edit("set", "sensitivity", "sensitive"),
+            "---\nsensitivity: sensitive\n---\nx\n",
+            "--sensitivity sensitive",
+        ),
+        (
+            Edit("append", value="\n<!-- pcp:message x -->\n"),
+            "<!-- pcp:message x -->\n",
+            "--categories conversation",
+        ),
+    ],
+    ids=["partition", "sensitivity", "conversation"],
+)
+def test_a_refusal_names_the_grant_that_the_wish_needs(
+    opened: Opened, edit: Edit, content: str, missing: str
+) -> None:
+    """To read and write elsewhere is not enough: what is missing is said in the words of `pcpd grant`."""
+    agent = opened.agent("agent:claude", "read", "write")
+    write.write_page(opened.memory, agent, "note", Proposed("text"))
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: write.edit_page(opened.memory, agent, "note", [edit]),
+        lambda: write.write_page(opened.memory, agent, "new", Proposed(content)),
+    )
+    for act in acts:
+        with pytest.raises(Denied) as refused:
+            act()
+        assert f"--rights read,write {missing}`" in refused.value.hint
+
+
+def test_a_refusal_for_a_page_that_cannot_be_seen_tells_nothing_of_it(opened: Opened) -> None:
+    """The hint is made of what the agent wished for, as where there is no page: also for a place to move to."""
+    opened.save("secret.md", "---\npartition: work\nsensitivity: sensitive\n---\nzyxquartz\n")
+    until(lambda: read.search(opened.memory, opened.person, "zyxquartz").results)
+    agent = opened.agent("agent:claude", "read", "write")
+    write.write_page(opened.memory, agent, "note", Proposed("text"))
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: write.write_page(opened.memory, agent, "secret", Proposed("mine")),
+        lambda: write.move_page(opened.memory, agent, "note", "secret"),
+    )
+    for act in acts:
+        with pytest.raises(Denied) as refused:
+            act()
+        assert refused.value.hint.endswith("`pcpd grant agent:claude --rights read,write`")
+
+
 def test_a_page_whose_front_matter_does_not_parse_is_never_edited(opened: Opened) -> None:
     """It stays as it is, listed with its problem, its text searchable; the error says where."""
     broken = "---\ntitle: [\n---\nzyxquartz\n"
