@@ -6,6 +6,7 @@ weakest first: exclude file, then from the root down, `.pcpignore` after `.gitig
 """
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,8 @@ SOURCES = (".gitignore", ".pcpignore")
 EXCLUDE = ".git/info/exclude"
 LARGEST_SOURCE = 1 << 20
 OWN_PREFIX = ".pcpd-"
+DEEPEST = 100
+"""Folders nested deeper are not looked into: one open folder for each level must stay affordable."""
 
 _SOURCE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -143,14 +146,27 @@ class Ignore:
         return rules
 
     def _read_rules(self, folder: str) -> Rules | None:
+        """Reads the rules of a folder. Those of one that is not there are not kept: anybody may ask for any name."""
+        if is_too_deep(folder):
+            return None
         parent, _, name = folder.rpartition("/")
         above = self.rules(parent) if folder else None
+        is_there = not folder or (parent in self._known and self._is_folder(folder))
         if folder and (above is None or above.ignores_folder(name)):
-            self._known[folder] = None
+            if is_there:
+                self._known[folder] = None
             return None
+        if not is_there and above is not None:
+            return above.inside(name)
         prefix = f"{folder}/" if folder else ""
         own = [(source, data) for source in SOURCES if (data := self._read(prefix + source))]
         return self.enter(above, folder, own)
+
+    def _is_folder(self, folder: str) -> bool:
+        try:
+            return stat.S_ISDIR(os.lstat(f"{self._root}/{folder}").st_mode)
+        except (OSError, ValueError):
+            return False
 
     def _exclude(self) -> bytes:
         return self._read(EXCLUDE)
@@ -161,6 +177,11 @@ class Ignore:
         except OSError:
             return b""
         return read_source(handle)
+
+
+def is_too_deep(folder: str) -> bool:
+    """Tells whether a folder, by its vault-relative name, is nested deeper than is looked."""
+    return folder.count("/") + 1 >= DEEPEST
 
 
 def read_source(handle: int) -> bytes:

@@ -25,7 +25,6 @@ from watchdog.observers.inotify_c import (
 
 from pcpd.vault.ignore import EXCLUDE, Ignore
 from pcpd.vault.pending import Pending
-from pcpd.vault.scan import DEEPEST
 from pcpd.vault.source import WatchFailed
 
 _MASK = Mask(
@@ -157,7 +156,7 @@ class InotifySource:
         while waiting:
             folder = waiting.pop()
             rules = self._ignore.rules(folder)
-            if rules is None or folder.count("/") >= DEEPEST or not self._watch(folder):
+            if rules is None or not self._watch(folder):
                 continue
             yield folder
             prefix = f"{folder}/" if folder else ""

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pcpd.pages.changes import Stat
-from pcpd.vault.ignore import OWN_PREFIX, SOURCES, Ignore, Rules, is_passing, read_source
+from pcpd.vault.ignore import (
+    DEEPEST,
+    OWN_PREFIX,
+    SOURCES,
+    Ignore,
+    Rules,
+    is_passing,
+    is_too_deep,
+    read_source,
+)
 from pcpd.vault.inode import READ_FLAGS
 from pcpd.vault.refusals import NOT_THERE
 from pcpd.vault.root import (
@@ -24,9 +33,6 @@ from pcpd.vault.root import (
     printable,
     vanished,
 )
-
-DEEPEST = 100
-"""Folders nested deeper are not looked into: one open folder for each level must stay affordable."""
 
 NOT_UTF8 = "its name is not UTF-8"
 
@@ -157,7 +163,7 @@ class _Walk:
         if not (name.isascii() or is_unicode(name)):
             self.skipped.append(Skipped(printable(folder), NOT_UTF8))
             return
-        if len(above) >= DEEPEST:
+        if is_too_deep(folder):
             self.skipped.append(Skipped(folder, f"it lies more than {DEEPEST} folders deep"))
             return
         try:

@@ -253,7 +253,7 @@ def test_token_is_shown_alone_on_stdout(scene: Scene, pcpd: Pcpd) -> None:
 def test_grant_sends_what_was_said_and_no_more(scene: Scene, pcpd: Pcpd) -> None:
     """Defaults are the owner's."""
     grant = {"rights": ["read", "write"], "partitions": ["p"], "categories": ["semantic", "profile"]}
-    answer = {"granted": True, "grant": grant, "grants": [], "tokens": []}
+    answer = {"granted": True, "grant": grant, "warnings": [], "grants": [], "tokens": []}
     owner = scene.owner(http=lambda request: ok(answer))
     done = pcpd("grant", "agent:c", "--rights", "read, write")
     assert done.err == "Granted to agent:c: read, write. Where: p. On: semantic, profile.\n"

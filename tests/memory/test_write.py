@@ -7,7 +7,7 @@ import pytest
 
 from pcpd.errors import Conflict, Denied, Invalid, NotFound, Usage
 from pcpd.history.versions import Version
-from pcpd.memory import carry_out, read, reconcile, upkeep, versions, write
+from pcpd.memory import carry_out, consent, read, reconcile, upkeep, versions, write
 from pcpd.memory.doctor import status
 from pcpd.pages.authorship import Proposed
 from pcpd.pages.edits import MOST_EDITS, Edit
@@ -225,7 +225,8 @@ def test_a_refusal_names_the_grant_that_the_wish_needs(
     opened: Opened, edit: Edit, content: str, missing: str
 ) -> None:
     """To read and write elsewhere is not enough: what is missing is said in the words of `pcpd grant`."""
-    agent = opened.agent("agent:claude", "read", "write")
+    consent.grant(opened.memory, consent.Wish("agent:claude", ["read", "write"]))
+    agent = opened.agent("agent:claude")
     write.write_page(opened.memory, agent, "note", Proposed("text"))
     acts: tuple[Callable[[], object], ...] = (
         lambda: write.edit_page(opened.memory, agent, "note", [edit]),

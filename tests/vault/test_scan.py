@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from pcpd.errors import Unavailable
 from pcpd.pages.paths import VERSIONED_DOT_NAMES
-from pcpd.vault.ignore import Ignore, is_passing
+from pcpd.vault.ignore import DEEPEST, Ignore, is_passing
 from pcpd.vault.root import RootIdentity
-from pcpd.vault.scan import DEEPEST, Listing, scan
+from pcpd.vault.scan import Listing, scan
 
 
 def listed(root: Path, **options: object) -> Listing:
@@ -238,6 +239,39 @@ def test_folders_nested_without_end_are_told(root: Path) -> None:
     found = listed(root)
     assert len(found.folders) == DEEPEST
     assert [skipped.reason for skipped in found.skipped] == [f"it lies more than {DEEPEST} folders deep"]
+
+
+def test_a_scan_that_begins_below_looks_no_deeper(root: Path) -> None:
+    """Else an index would have pages that a new one would not have."""
+    deep = "/".join("d" * (DEEPEST - 1))
+    put(root, f"{deep}/seen.md", f"{deep}/d/unseen.md")
+    assert list(listed(root).files) == list(listed(root, folder="d/d").files) == [f"{deep}/seen.md"]
+    ignore = Ignore.load(root)
+    assert not ignore.file(f"{deep}/seen.md")
+    assert ignore.file(f"{deep}/d/unseen.md")
+
+
+def test_a_name_of_any_depth_can_be_asked_for(root: Path) -> None:
+    """It is too deep to be looked into, and that is all."""
+    assert Ignore.load(root).file("d/" * 20_000 + "page.md")
+
+
+def test_what_is_asked_of_folders_that_are_not_there_is_not_kept(root: Path) -> None:
+    """Agents may ask for any name, as often as they like; the rules hold there all the same."""
+    put(root, "there/page.md")
+    (root / ".gitignore").write_text("hidden/\n")
+    ignore = Ignore.load(root)
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            assert not ignore.file(f"not-there-{number}/" + "below/" * 50 + "page.md")
+            assert ignore.file(f"not-there-{number}/hidden/" + "below/" * 50 + "page.md")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 200_000
+    (root / "there" / ".gitignore").write_text("page.md\n")
+    assert ignore.file("there/page.md")
 
 
 class TestTrouble:
