@@ -74,7 +74,7 @@ async def decide_many(owner: OwnerOf, caller: CallerOf, body: DecisionsBody) -> 
     """
 
     def act() -> dict[str, object]:
-        decided = review.decide(owner.memory, caller, body.ids, body.decision, reason=body.reason)
+        decided = review.decide_all(owner.memory, caller, body.ids, body.decision, reason=body.reason)
         return {"decided": decided}
 
     return await answered(owner, act)

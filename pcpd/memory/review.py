@@ -139,7 +139,7 @@ def show(memory: Memory, caller: Caller, id_: str) -> Shown:
     return Shown(waiting, before, after, word_diff(before or "", after or ""), case.clashes, _digest(case))
 
 
-def decide(
+def decide_all(
     memory: Memory,
     caller: Caller,
     ids: Sequence[str],
@@ -181,7 +181,7 @@ def expire(memory: Memory, caller: Caller) -> tuple[Decided, ...]:
             for row in proposals.listed(conn, ("open",))
             if _is_expired(memory, row) and sight.covers(conn, row)
         ]
-    return decide(memory, caller, ids, "expire")
+    return decide_all(memory, caller, ids, "expire")
 
 
 def _asked(asked: verdicts.Asked) -> verdicts.Asked:

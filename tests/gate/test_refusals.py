@@ -76,11 +76,11 @@ def test_each_refused_call_of_an_agent_is_one_row(
     headers = {**bearer(doors.token()), **options.get("headers", {})}
     answer = doors.vault(method, route, **{**options, "headers": headers}, tcp=True)
     assert answer.code == code
-    (row,) = rows(doors)
+    (row,) = rows(doors, channel="http")
     outcome = "denied" if answer.status == 403 else code
     assert (row.principal, row.channel, row.action, row.outcome) == ("agent:claude", "http", action, outcome)
     doors.vault(method, route, **options)
-    assert len(rows(doors)) == 1
+    assert len(rows(doors, channel="http")) == 1
 
 
 PRIVATE = "---\npartition: private\n---\n# Secret\n\nSee [[other]].\n"

@@ -128,6 +128,6 @@ def test_a_grant_that_has_ended_and_one_of_a_removed_principal_are_no_grants(con
 def test_who_asked_is_in_the_trail_with_counts(context: Opened) -> None:
     """No page is named: none is."""
     describe(context.memory, agent(context, Grant("agent:claude", ("work",), ("semantic",), ("read",))))
-    (row,) = audit.rows(context.memory.ledger)
+    (row,) = audit.rows(context.memory.ledger, audit.Filter(principal="agent:claude"))
     assert (row.action, row.outcome, row.object_ids) == ("describe_context", "ok", ())
     assert (row.categories, row.counts) == (("semantic",), {"pages": 1, "grants": 1})

@@ -32,7 +32,7 @@ def test_a_new_page_waits_at_its_path_and_is_hidden(opened: Opened) -> None:
         "agent:claude",
         "open",
     )
-    (done,) = review.decide(opened.memory, opened.person, [waiting.id], "approve")
+    (done,) = review.decide_all(opened.memory, opened.person, [waiting.id], "approve")
     assert (done.outcome, done.path) == ("approved", "notes/pump")
     page = read.read_page(opened.memory, agent, "notes/pump")
     assert page.review == "approved"
@@ -50,7 +50,7 @@ def test_a_change_waits_beside_the_pages(opened: Opened) -> None:
     shown = review.show(opened.memory, opened.person, written.proposal)
     assert shown.before == "# Note\n\nold\n"
     assert "new" in (shown.after or "")
-    (done,) = review.decide(opened.memory, opened.person, [written.proposal], "approve")
+    (done,) = review.decide_all(opened.memory, opened.person, [written.proposal], "approve")
     assert done.outcome == "approved"
     assert "new" in (opened.root / "note.md").read_text()
     assert not list((opened.root / ".pcp/proposals").iterdir())
@@ -63,7 +63,7 @@ def test_what_was_rejected_is_answered_with_the_rejection(opened: Opened) -> Non
     edit = [Edit("replace_text", "old", "new")]
     one, two = (opened.agent(f"agent:{name}", "read", "propose") for name in ("one", "two"))
     written = write.edit_page(opened.memory, one, "note", edit)
-    review.decide(opened.memory, opened.person, [written.proposal], "reject", reason="not so")
+    review.decide_all(opened.memory, opened.person, [written.proposal], "reject", reason="not so")
     with pytest.raises(Denied) as refused:
         write.edit_page(opened.memory, two, "note", edit)
     assert refused.value.code == "proposal.rejected"
@@ -87,7 +87,7 @@ def test_the_same_new_page_twice_is_one_proposal(opened: Opened) -> None:
     first = write.write_page(opened.memory, one, "page", Proposed("text"))
     assert write.write_page(opened.memory, two, "page", Proposed("text")) == first
     assert review.queue(opened.memory, opened.person).total == 1
-    review.decide(opened.memory, opened.person, ["page"], "reject", reason="not needed")
+    review.decide_all(opened.memory, opened.person, ["page"], "reject", reason="not needed")
     with pytest.raises(Denied) as refused:
         write.write_page(opened.memory, two, "page", Proposed("text"))
     assert refused.value.code == "proposal.rejected"
@@ -166,7 +166,7 @@ def test_an_agent_may_propose_another_text_for_its_own_page(opened: Opened) -> N
     write.write_page(opened.memory, agent, "page", Proposed("first"))
     second = write.write_page(opened.memory, agent, "page", Proposed("second"))
     assert review.show(opened.memory, opened.person, second.proposal).waiting.state == "open"
-    review.decide(opened.memory, opened.person, [second.proposal], "approve")
+    review.decide_all(opened.memory, opened.person, [second.proposal], "approve")
     page = read.read_page(opened.memory, agent, "page")
     assert (page.page.body.strip(), page.review) == ("second", "approved")
     assert review.queue(opened.memory, opened.person).total == 0
@@ -217,7 +217,7 @@ def test_a_repeated_proposal_is_answered_again(opened: Opened) -> None:
     agent = opened.agent("agent:claude", "read", "propose", key="k")
     edit = [Edit("append", value="two\n")]
     first = write.edit_page(opened.memory, agent, "note", edit)
-    review.decide(opened.memory, opened.person, [first.proposal], "reject")
+    review.decide_all(opened.memory, opened.person, [first.proposal], "reject")
     assert write.edit_page(opened.memory, agent, "note", edit) == first
 
 
@@ -232,7 +232,7 @@ def test_what_a_proposal_is_over_is_kept_in_history(make_opened: Callable[..., O
     assert {each.principal for each in opened.memory.require_history().log("note.md")} == {""}
     opened.save("note.md", "# Note\n\n1\n\ntwo\n")
     until(lambda: review.show(opened.memory, opened.person, written.proposal).waiting.state == "stale")
-    review.decide(opened.memory, opened.person, [written.proposal], "approve")
+    review.decide_all(opened.memory, opened.person, [written.proposal], "approve")
     assert (opened.root / "note.md").read_text().endswith("# Note\n\n1\n\n2\n")
 
 
@@ -254,11 +254,11 @@ def test_an_approval_that_a_kill_cut_in_two_is_completed_by_the_next(
     with monkeypatch.context() as patch:
         patch.setattr(type(opened.memory.files), "remove", dies)
         with pytest.raises(Died):
-            review.decide(opened.memory, opened.person, [written.proposal], "approve")
+            review.decide_all(opened.memory, opened.person, [written.proposal], "approve")
     opened.restart()
     assert (opened.root / "note.md").read_text().endswith("one\ntwo\n")
     assert review.queue(opened.memory, opened.person).total == 1
-    (done,) = review.decide(opened.memory, opened.person, [written.proposal], "approve")
+    (done,) = review.decide_all(opened.memory, opened.person, [written.proposal], "approve")
     assert done.outcome == "approved"
     assert (opened.root / "note.md").read_text().endswith("one\ntwo\n")
     assert review.queue(opened.memory, opened.person).total == 0
@@ -282,7 +282,7 @@ def test_a_file_of_strangers_leads_nowhere(opened: Opened) -> None:
         opened.save(f".pcp/proposals/{name}.md", text)
     until(lambda: review.queue(opened.memory, opened.person).total == len(files))
     until(lambda: read.list_pages(opened.memory, opened.person).total == 1)
-    done = review.decide(opened.memory, opened.person, list(files), "approve")
+    done = review.decide_all(opened.memory, opened.person, list(files), "approve")
     assert [each.code for each in done] == [
         "proposal.orphan", "page.exists", "proposal.invalid", "proposal.invalid", "proposal.conflict",
     ]  # fmt: skip
@@ -298,20 +298,22 @@ def test_index_and_rebuild_agree_after_any_acts_of_review(opened: Opened) -> Non
     for number in range(40):
         path = f"p{chance.randrange(4)}"
         ids = [each.id for each in review.queue(opened.memory, opened.person, state="all").items]
-        with contextlib.suppress(PcpError):
+        with contextlib.suppress(PcpError, FileNotFoundError):
             match chance.randrange(7):
                 case 0:
-                    write.write_page(
-                        opened.memory, agent, path, Proposed(f"text {chance.randrange(3)}"), overwrite=True
-                    )
+                    text = Proposed(f"text {chance.randrange(3)}")
+                    base = opened.version(path) if (opened.root / f"{path}.md").exists() else None
+                    write.write_page(opened.memory, agent, path, text, if_version=base)
                 case 1:
                     write.edit_page(opened.memory, agent, path, [Edit("append", value=f"{number}\n")])
                 case 2:
-                    write.remove_page(opened.memory, agent, path)
+                    write.remove_page(opened.memory, agent, path, if_version=opened.version(path))
                 case 3:
                     write.move_page(opened.memory, agent, path, f"p{chance.randrange(6)}")
                 case 4 if ids:
-                    review.decide(opened.memory, opened.person, ids[:2], chance.choice(["approve", "reject"]))
+                    review.decide_all(
+                        opened.memory, opened.person, ids[:2], chance.choice(["approve", "reject"])
+                    )
                 case 5:
                     opened.save(
                         f"{path}.md",

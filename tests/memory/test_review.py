@@ -42,7 +42,7 @@ def decide(
     opened: Opened, id_: str, decision: review.Decision = "approve", **options: object
 ) -> review.Decided:
     """The person's decision about one proposal."""
-    (done,) = review.decide(opened.memory, opened.person, [id_], decision, **options)  # type: ignore[arg-type]
+    (done,) = review.decide_all(opened.memory, opened.person, [id_], decision, **options)  # type: ignore[arg-type]
     return done
 
 
@@ -111,12 +111,12 @@ def test_a_move_and_a_removal_wait_and_are_done(opened: Opened) -> None:
     note_of(opened), note_of(opened, "# Other\n", "other")
     agent = opened.agent("agent:claude", "read", "propose")
     moved = write.move_page(opened.memory, agent, "note", "house/note")
-    gone = write.remove_page(opened.memory, agent, "other")
+    gone = write.remove_page(opened.memory, agent, "other", if_version=opened.version("other"))
     assert (moved.outcome, moved.path, gone.outcome) == ("proposed", "note", "proposed")
     assert (opened.root / "note.md").exists()
     waiting = {each.op: each for each in review.queue(opened.memory, opened.person).items}
     assert (waiting["move"].path, waiting["move"].to) == ("note", "house/note")
-    done = review.decide(opened.memory, opened.person, [moved.proposal, gone.proposal], "approve")
+    done = review.decide_all(opened.memory, opened.person, [moved.proposal, gone.proposal], "approve")
     assert [(each.outcome, each.path) for each in done] == [("approved", "house/note"), ("approved", "other")]
     assert (opened.root / "house/note.md").exists()
     assert not (opened.root / "note.md").exists()
@@ -130,7 +130,7 @@ def test_a_removal_of_a_page_that_changed_since_wants_a_second_look(opened: Open
     """Its text is another than the one that it was judged by."""
     note_of(opened)
     agent = opened.agent("agent:claude", "read", "propose")
-    id_ = write.remove_page(opened.memory, agent, "note").proposal
+    id_ = write.remove_page(opened.memory, agent, "note", if_version=opened.version("note")).proposal
     write.edit_page(opened.memory, opened.person, "note", [Edit("append", value="precious\n")])
     assert state_of(opened, id_) == "stale"
     assert decide(opened, id_).code == "proposal.stale"
@@ -222,7 +222,9 @@ def test_an_approval_that_a_rejection_overtakes_changes_nothing(
     acts = {
         "change": lambda: change_of(opened, "two", "2"),
         "move": lambda: write.move_page(opened.memory, agent, "note", "b").proposal,
-        "remove": lambda: write.remove_page(opened.memory, agent, "note").proposal,
+        "remove": lambda: (
+            write.remove_page(opened.memory, agent, "note", if_version=opened.version("note")).proposal
+        ),
     }
     id_ = acts[op]()
     plain = verdicts.carry
@@ -288,11 +290,11 @@ def test_many_are_decided_in_one_call_each_with_its_outcome(opened: Opened) -> N
     """What cannot be done keeps nothing else from being done."""
     agent = opened.agent("agent:claude", "read", "propose")
     ids = [write.write_page(opened.memory, agent, f"p{n}", Proposed(f"text {n}")).path for n in range(12)]
-    done = review.decide(opened.memory, opened.person, [*ids, "nothing", ids[0]], "approve")
+    done = review.decide_all(opened.memory, opened.person, [*ids, "nothing", ids[0]], "approve")
     assert [each.outcome for each in done] == ["approved"] * 12 + ["refused"]
     assert read.list_pages(opened.memory, agent).total == 12
     with pytest.raises(Usage):
-        review.decide(opened.memory, opened.person, ids, "approve", page=b"x")
+        review.decide_all(opened.memory, opened.person, ids, "approve", page=b"x")
 
 
 def test_the_queue_goes_on_where_it_ended(opened: Opened) -> None:
@@ -326,11 +328,11 @@ def test_a_reviewer_decides_where_it_may_read_and_review_on_both_sides(opened: O
     for id_ in (there.path, across.proposal):
         with pytest.raises(NotFound):
             review.show(opened.memory, reviewer, id_)
-        (done,) = review.decide(opened.memory, reviewer, [id_], "approve")
+        (done,) = review.decide_all(opened.memory, reviewer, [id_], "approve")
         assert done.code == "proposal.not-found"
-    (done,) = review.decide(opened.memory, reviewer, [here.path], "approve")
+    (done,) = review.decide_all(opened.memory, reviewer, [here.path], "approve")
     assert done.outcome == "approved"
-    (out,) = review.decide(
+    (out,) = review.decide_all(
         opened.memory,
         reviewer,
         [write.write_page(opened.memory, proposer, "next", Proposed("text")).path],
@@ -362,9 +364,9 @@ def test_a_repeated_decision_is_answered_again(opened: Opened) -> None:
     note_of(opened)
     id_ = change_of(opened, "two", "2")
     person = Caller(opened.person.principal, "cli", key="k")
-    first = review.decide(opened.memory, person, [id_], "approve")
-    assert review.decide(opened.memory, person, [id_], "approve") == first
-    assert review.decide(opened.memory, person, [id_], "reject")[0].code == "write.key-reused"
+    first = review.decide_all(opened.memory, person, [id_], "approve")
+    assert review.decide_all(opened.memory, person, [id_], "approve") == first
+    assert review.decide_all(opened.memory, person, [id_], "reject")[0].code == "write.key-reused"
 
 
 def test_a_state_set_in_an_editor_is_a_decision(make_opened: Callable[..., Opened]) -> None:
@@ -456,8 +458,11 @@ def test_removals_that_were_approved_are_no_mass_loss(opened: Opened) -> None:
     for n in range(3):
         note_of(opened, f"text {n}\n", f"p{n}")
     until(lambda: len(opened.memory.require_history().head_files()) >= 3)
-    ids = [write.remove_page(opened.memory, agent, f"p{n}").proposal for n in range(3)]
-    assert {each.outcome for each in review.decide(opened.memory, opened.person, ids, "approve")} == {
+    ids = [
+        write.remove_page(opened.memory, agent, f"p{n}", if_version=opened.version(f"p{n}")).proposal
+        for n in range(3)
+    ]
+    assert {each.outcome for each in review.decide_all(opened.memory, opened.person, ids, "approve")} == {
         "approved"
     }
     assert not opened.memory.losses.held

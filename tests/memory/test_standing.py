@@ -1,7 +1,10 @@
 """Who can do what, since when and until when, in one answer."""
 
+from datetime import UTC, datetime
+
 from pcpd.ledger import pauses
 from pcpd.memory import consent, read, standing
+from pcpd.policy.grants import Grant
 from tests.vaults import Opened
 
 
@@ -10,7 +13,8 @@ def test_everybody_with_a_grant_a_token_or_a_pause_is_shown(opened: Opened) -> N
     made = consent.create_token(opened.memory, "agent:a", label="laptop")
     consent.grant(opened.memory, consent.Wish("agent:a", ["read"], until="2099-01-01"))
     consent.create_token(opened.memory, "agent:b")
-    consent.grant(opened.memory, consent.Wish("agent:c", ["read"], until="2020-01-01"))
+    ended = Grant("agent:c", ("personal",), ("semantic",), ("read",), until=datetime(2020, 1, 1, tzinfo=UTC))
+    opened.memory.access.grant(ended)
     opened.memory.brakes.pause("agent:d", "2026-01-01T00:00:00Z")
     read.list_pages(opened.memory, opened.agent("agent:a"))
     now = standing.access(opened.memory)

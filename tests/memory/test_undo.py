@@ -76,7 +76,7 @@ def test_each_kind_of_act_is_taken_back(opened: Opened, agent: Caller) -> None:
     write.write_page(memory, agent, "new", Proposed("text\n"))
     assert undone(opened).outcome == "removed"
     assert text(opened, "new.md") is None
-    write.remove_page(memory, agent, "boiler")
+    write.remove_page(memory, agent, "boiler", if_version=opened.version("boiler"))
     assert undone(opened).outcome == "restored"
     assert text(opened) == TEXT
     write.move_page(memory, agent, "boiler", "house/heating")
