@@ -83,9 +83,10 @@ def as_told_to_agents(error: Exception) -> PcpError:
     if isinstance(error, OSError):
         return as_told(OSError(error.errno, error.strerror or "no reason given"))
     told = as_told(error)
-    room, _, what = told.code.partition(".")
-    if (room != "vault" and not isinstance(told, Broken)) or (room, what) == ("owner", "fault"):
-        return told
+    room = told.code.partition(".")[0]
+    is_of_a_store = isinstance(told, Broken) and room != "vault" and told.code != "owner.fault"
+    if not is_of_a_store and told.code not in {"vault.vanished", "vault.owned"}:
+        return told  # what cannot be done with a file of the vault names it as it was asked for
     kind = Broken if isinstance(told, Broken) else Unavailable
     return kind(told.code, f"the person's {room} cannot be used now", hint="`pcpd status` tells them why")
 

@@ -101,7 +101,7 @@ def _refused(preview: Mapping[str, Any]) -> Iterator[str]:
         yield f"read anything: {closed} now"
     if preview["unread"]:
         unread = counted(preview["unread"], "page")
-        yield f"read {unread} whose front matter cannot be read, so that nobody knows whom it is for: pcpd doctor"
+        yield f"read {unread} whose front matter cannot be read, counted as sensitive: see `pcpd doctor`"
     writing = _places(each for each in grants if "write" in each["rights"])
     yield from _besides("change anything by itself", open_to, writing)
 

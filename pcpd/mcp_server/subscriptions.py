@@ -22,7 +22,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pcpd.errors import Denied, PcpError, Usage
 from pcpd.mcp_server.asking import Asking, Context, as_error
 from pcpd.mcp_server.uris import no_resource
-from pcpd.mcp_server.watch import MOST_URIS, Wanted, Watch
+from pcpd.mcp_server.watch import MOST_LETTERS, MOST_URIS, Wanted, Watch
 from pcpd.memory.following import note_subscription
 from pcpd.memory.memory import Caller, Memory
 
@@ -79,7 +79,7 @@ class Subscriptions:
     async def unsubscribe(self, _ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """Has a resource's changes told no more."""
         if self._watch is not None:
-            self._watch.wanted.keys.pop(params.uri, None)
+            self._watch.wanted.remove(params.uri)
         return types.EmptyResult()
 
     async def listed(self, ctx: Context) -> None:
@@ -160,11 +160,17 @@ async def _tell(ctx: Context, watch: Watch) -> None:
 
 def _admitted(memory: Memory, caller: Caller, *, wanted: Wanted, uri: str) -> None:
     """Has a subscription written down. Raises `PcpError` for one too many, and for what can be no resource."""
-    if len(wanted.keys) >= MOST_URIS and uri not in wanted.keys:
-        raise Usage("resource.too-many", f"{MOST_URIS} resources are subscribed to", hint="leave some first")
+    if not _has_room(wanted, uri):
+        many = f"{len(wanted.keys)} resources are subscribed to"
+        raise Usage("resource.too-many", many, hint="leave some first")
     if not wanted.add(uri):
         raise no_resource("resource.unknown")
     note_subscription(memory, caller, resources=1)
+
+
+def _has_room(wanted: Wanted, uri: str) -> bool:
+    is_bounded = len(wanted.keys) < MOST_URIS and wanted.letters + len(uri) <= MOST_LETTERS
+    return is_bounded or uri in wanted.keys
 
 
 def _notification(event: ServerEvent) -> types.ServerNotification:
@@ -180,7 +186,7 @@ def _honoured(asked: types.SubscriptionFilter) -> tuple[Wanted, types.Subscripti
     """Gives what of a filter is told: what is no resource of ours, or beyond the bound, is left out."""
     wanted, uris = Wanted(lists=asked.resources_list_changed is True), list[str]()
     for uri in dict.fromkeys(asked.resource_subscriptions or ()):
-        if len(uris) < MOST_URIS and wanted.add(uri):
+        if _has_room(wanted, uri) and wanted.add(uri):
             uris.append(uri)
     honoured = types.SubscriptionFilter(
         resources_list_changed=wanted.lists or None, resource_subscriptions=uris or None

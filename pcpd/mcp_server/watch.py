@@ -25,6 +25,8 @@ from pcpd.pages.paths import lookup_key
 log = logging.getLogger("pcpd")
 
 MOST_URIS = 1_000
+MOST_LETTERS = 256 * 1024
+"""Of all their addresses together: they are kept for as long as a connection lasts."""
 GAP_S = 0.1
 """Between two looks: what changes meanwhile is told together."""
 AFTER_TROUBLE_S = 2.0
@@ -40,19 +42,26 @@ class Wanted:
 
     lists: bool = False
     keys: dict[str, str] = field(default_factory=dict)
+    letters: int = 0
 
     def add(self, uri: str) -> bool:
         """Adds a resource; False for an address that can be none of ours."""
         path = path_of(uri)
-        if is_profile(uri):
-            self.keys[uri] = _PROFILE_KEY
-        elif path is not None:
-            self.keys[uri] = lookup_key(path)
-        return uri in self.keys
+        if path is None and not is_profile(uri):
+            return False
+        self.remove(uri)
+        self.keys[uri] = _PROFILE_KEY if is_profile(uri) or path is None else lookup_key(path)
+        self.letters += len(uri)
+        return True
+
+    def remove(self, uri: str) -> None:
+        """Takes a resource out, if it is there."""
+        if self.keys.pop(uri, None) is not None:
+            self.letters -= len(uri)
 
     def copy(self) -> "Wanted":
         """Gives a copy for another thread."""
-        return Wanted(self.lists, dict(self.keys))
+        return Wanted(self.lists, dict(self.keys), self.letters)
 
     def told_of(self, events: Iterable[Event]) -> dict[str, set[str]]:
         """Gives, for each changed page that concerns a resource here, the addresses of these."""

@@ -282,3 +282,13 @@ def test_client_that_goes_away_is_no_fault(doors: Doors, caplog: pytest.LogCaptu
     assert doors.vault("GET", "health").status == 200
     assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert not (doors.opened.root / "x.md").exists()
+
+
+def test_agents_are_told_what_is_wrong_with_a_file_that_they_name(doors: Doors) -> None:
+    """By the name that it has in the vault."""
+    (doors.opened.root / "file").write_text("no folder")
+    doors.opened.agent("agent:claude", "read", "write")
+    token = {"Authorization": f"Bearer {doors.token()}"}
+    told = doors.vault("PUT", "pages/file/page", body=b"text", headers=token, tcp=True)
+    assert (told.status, told.code) == (422, "vault.link")
+    assert "file/page" in told.json()["detail"]

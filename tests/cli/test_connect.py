@@ -388,6 +388,16 @@ def test_the_words_at_the_end_name_what_was_named(world: World, vault: Path) -> 
     assert "Next: take the entry out of your client's configuration." in undone
 
 
+def test_pages_whose_front_matter_cannot_be_read_are_named_apart(world: World, vault: Path) -> None:
+    """They are no pages of other partitions, and nobody marked them sensitive."""
+    for name in ("torn", "worn"):
+        (vault / f"{name}.md").write_text("---\ntitle: [\n---\n")
+    world.pcpd("--vault", vault, "rebuild")
+    shown = connect(world, vault, "cursor", "--dry-run").stderr
+    assert "recorded conversations: 2 pages now" in shown
+    assert "read 2 pages whose front matter cannot be read" in shown
+
+
 def test_a_client_of_plain_json_is_warned_of_comments(world: World, vault: Path) -> None:
     """Its file is edited, and it would not take it; one that reads comments is not warned of."""
     file = world.home / "x.json"

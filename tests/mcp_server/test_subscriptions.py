@@ -341,6 +341,22 @@ def test_subscriptions_of_one_session_are_bounded(
     assert "result" in relayed.request("resources/subscribe", uri=uris[3])
 
 
+def test_long_addresses_take_the_room_of_many(
+    doors: Doors, relayed: Relayed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a client could have megabytes kept for each of its connections, without a right to anything."""
+    monkeypatch.setattr(subscriptions, "MOST_LETTERS", 300)
+    uris = [uri_of(letter * 100) for letter in "abc"]
+    answers = [relayed.request("resources/subscribe", uri=uri) for uri in (*uris, uris[0])]
+    assert [("result" in each) for each in answers] == [True, True, False, True]
+    assert answers[2]["error"]["data"]["code"] == "resource.too-many"
+    relayed.request("resources/unsubscribe", uri=uris[0])
+    assert "result" in relayed.request("resources/subscribe", uri=uris[2])
+    stream, said = listening(Agent(doors, "agent:claude", "read"), *uris)
+    assert said["params"]["notifications"]["resourceSubscriptions"] == uris[:2]
+    stream.close()
+
+
 def test_a_stream_tells_what_of_its_wishes_it_honours(doors: Doors, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is no resource, or beyond the bound, is left out."""
     monkeypatch.setattr(subscriptions, "MOST_URIS", 2)
