@@ -61,7 +61,7 @@ def test_without_a_vault_a_sample_is_made_that_search_finds(world: World) -> Non
     said = said_until_ready(script)
     sample = world.home / "pcpd-sample"
     assert f"--vault {sample} search" in said
-    assert "mcp config" in said
+    assert f"--vault {sample} connect" in said
     found = json.loads(world.pcpd("--vault", sample, "search", "boiler", "--json").stdout)
     assert found["results"]
     assert stop(script) == (0, "")

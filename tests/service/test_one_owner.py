@@ -357,10 +357,10 @@ def test_write_during_which_the_owner_is_killed_is_made_once(
 
 
 def test_agent_without_a_token_hears_how_it_gets_one(machine: Machine) -> None:
-    """As the answer to its first message."""
+    """Its session begins all the same, so that clients show the words in which it is told."""
     done = subprocess.run(
         [sys.executable, "-m", "pcpd", "--vault", machine.vault, "mcp", "--principal", "agent:c"],
-        env=dict(machine.env), input=b'{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}\n',
+        env=dict(machine.env), input=b'{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}\n',
         capture_output=True, check=True,
     )  # fmt: skip
-    assert "pcpd token create" in json.loads(done.stdout)["error"]["message"]
+    assert "pcpd connect" in json.loads(done.stdout)["result"]["instructions"]
