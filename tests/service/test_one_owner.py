@@ -360,7 +360,8 @@ def test_agent_without_a_token_hears_how_it_gets_one(machine: Machine) -> None:
     """Its session begins all the same, so that clients show the words in which it is told."""
     done = subprocess.run(
         [sys.executable, "-m", "pcpd", "--vault", machine.vault, "mcp", "--principal", "agent:c"],
-        env=dict(machine.env), input=b'{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}\n',
+        env=dict(machine.env), input=b'{"jsonrpc": "2.0", "id": 0, "method": "initialize",'
+        b' "params": {"protocolVersion": "2025-06-18"}}\n',
         capture_output=True, check=True,
     )  # fmt: skip
     assert "pcpd connect" in json.loads(done.stdout)["result"]["instructions"]
