@@ -20,8 +20,8 @@ from benchmark.wire import Caller, Line
 EACH = 32
 AGENTS = 4
 SECONDS = 60.0
-PACE_S = 0.1
-"""Each asks ten times a second, which no agent does for long."""
+PACE_S = 0.2
+"""Seconds between the questions of one client: five a second, which no agent asks for long."""
 RUSH_SECONDS = 10.0
 WORDS = 200
 MOST_HITS = 8
@@ -52,7 +52,7 @@ def clients(person: Person, vault: Path, pages: int, seconds: float = SECONDS) -
         f"{_a_second(said):,.0f} answers/s on {os.cpu_count()} cores, of which the owner took {used:.2f} and the "
         f"clients {said['cpu'] / seconds:.2f}; {said['saves']} pages saved meanwhile"
     )
-    what = f"{2 * EACH} clients for {seconds:.0f} s, ten times a second each"
+    what = f"{2 * EACH} clients for {seconds:.0f} s, five times a second each"
     yield from _goals(what, pages, (said, least), note)
     part = len(seen) // 4
     grown = median(seen[-part:]) - median(seen[part : 2 * part])
